@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ._random import NoiseSource
-from ._validation import FloatArray, IntArray, as_epsilon, as_integer, check_choice, integer_sums
+from ._validation import FloatArray, IntArray, as_integer, check_choice, integer_sums
 from .algorithms.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
 from .algorithms.linear import Column, Design
 from .algorithms.quantiles import equal_groups, line_counts
@@ -216,10 +216,6 @@ def _replaced(domain: Domain, attributes: Mapping[str, Attribute]) -> Domain:
 
 # --- what estimators of models share
 
-# With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
-# of weights of additive models have a scale of at most 3.3e8 / epsilon, and 2**50 fits.
-LEAST_EPSILON = Fraction(3, 10**7)
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ModelOfLabels(RefusesWeights, PrivateEstimator):
@@ -312,7 +308,6 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
     verbose: ClassVar[Any] = 0
 
     # Least epsilon of a row.
-    _least: ClassVar[Fraction] = LEAST_EPSILON
 
     # Whether numbers are cut where records are; else they have the declared bins.
     _cuts = True
@@ -342,19 +337,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         return additive_parts(epsilon)
 
     def _check_noise(self, columns, link, epsilon):
-        """Refuse noise that does not fit into integers; ``epsilon`` is the part "model" of a row.
-
-        Raises
-        ------
-        ValueError
-            If epsilon is too small.
-        """
-        least = self._least * (self._max_rows_per_id() or 1)
-        if as_epsilon(self.epsilon) < least:
-            raise ValueError(
-                f"epsilon must be at least {float(least):g}, got {self.epsilon!r}: the noise of "
-                "less might not fit into 64-bit integers."
-            )
+        """Refuse noise that fits into no integers; ``epsilon`` is the part "model" of a row."""
 
     def _release(self, records, columns, link, parts, source):
         """The model, the released number of records, and the standard deviation of its noise."""

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ._models import (
     CUTTING,
-    LEAST_EPSILON,
     ModelOfClasses,
     cut_domain,
     fine_domain,
@@ -386,16 +385,12 @@ class _DefaultClassifier(ModelOfClasses):
     ``models_``.
     """
 
-    # A fifth of the rest of epsilon is that of a model.
-    _least = 10 * LEAST_EPSILON
-
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""
         rows, domain, target, features = match_labelled(
             self, X, y, fit_params, self.classes, *self._shorthand
         )
         classes, _ = label_classes(domain, target)
-        self._check_noise([], None, Fraction(0))
         fine, wide = fine_domain(domain, target)
         groups = {"groups": self._record_epsilon() * CUTTING} if wide else {}
         rest = self._record_epsilon() - sum(groups.values())

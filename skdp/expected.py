@@ -435,8 +435,8 @@ class ExpectsErrors:
         if questions is not None:
             if self._has_formula:
                 raise ValueError(
-                    f"{type(self).__name__} has no release that answers questions: leave questions "
-                    "out."
+                    f"{type(self).__name__} knows errors by formula, and of no single questions: "
+                    "leave questions out."
                 )
             asked = [questions] if isinstance(questions, str) else list(questions)
             unit = f"half the {level:.0%} interval of each question"

@@ -365,8 +365,8 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         Whether groups of bins that the data suggest are counted instead of all bins; the counts
         inside a group are taken as equal. None: all bins. "adaptive": nodes of the planned tree
         are divided only where their noisy counts are large, and the estimates are those of
-        ``non_negative=True`` with siblings pulled together as far as they differ by noise; the
-        most accurate unless unbiased estimates are needed. "auto": "adaptive" where it is
+        ``non_negative=True`` with siblings pulled together as far as they differ by noise: more
+        accurate where noise is large, and not unbiased. "auto": "adaptive" where it is
         possible (an order, and a tree and budget that are not given), else None. "dawa" and
         "ahp" are the published algorithms, for comparison.
     max_rows_per_id : int, default=None
@@ -621,10 +621,14 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         Raises
         ------
         DomainError, ValueError
-            As ``fit``.
+            As ``fit``; if ``partition`` is not None, as errors then depend on the records.
         """
         attribute = Domain.for_array(self.domain, 1).attributes[0]
-        self._partition_of(attribute)
+        if self._partition_of(attribute):
+            raise ValueError(
+                f"With partition={self.partition!r} errors depend on the records, and are "
+                "unknown. Take partition=None, or fit public rows."
+            )
         (tree, _, shares), epsilon = self._design_of(attribute), self._record_epsilon()
         n, blue = attribute.n_values, Blue(tree, hierarchy.measured_variances(shares, epsilon))
         workload = self._workload_of(n)

@@ -90,7 +90,6 @@ class _LinearEstimator(ModelOfLabels):
             )
 
     def _check_noise(self, columns, link, epsilon):
-        super()._check_noise(columns, link, epsilon)
         if self.solver == "functional":
             check_products(design_of(columns), moment_reach(link), epsilon)
 

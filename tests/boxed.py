@@ -22,6 +22,12 @@ def slices(lower, upper):
     return tuple(slice(a, b) for a, b in zip(lower, upper, strict=True))
 
 
+def corners(boxes):
+    """The ends of each box, as tuples."""
+    ends = zip(boxes.lower.tolist(), boxes.upper.tolist(), strict=True)
+    return [(tuple(lower), tuple(upper)) for lower, upper in ends]
+
+
 def random_boxes(shape, n_boxes, generator):
     """A partition by random cuts."""
     lower, upper = [np.zeros(len(shape), dtype=int)], [np.array(shape)]

@@ -111,30 +111,6 @@ def grid_counts(rng, exact_size):
     return mechanism
 
 
-def k_means_round(rng, in_place, centroids=(0.0, 1.0)):
-    """One round of Lloyd's iteration on [-1, 1]: noisy count and sum of each cluster.
-
-    One record adds at most (1, 1) to one cluster, so Laplace noise of scale 2 is 1-DP; but only
-    if all records are assigned before any centroid moves.
-    """
-
-    def mechanism(records, n):
-        x, times = np.unique(records, return_counts=True)
-        where = np.tile(np.asarray(centroids), (n, 1))
-        frozen = where.copy()
-        out = np.empty((n, 2 * len(centroids)))
-        for j in range(len(centroids)):
-            reference = where if in_place else frozen
-            nearest = np.abs(x[None, :, None] - reference[:, None, :]).argmin(axis=2) == j
-            count = nearest @ times + rng.laplace(0, 2, n)
-            total = nearest @ (times * x) + rng.laplace(0, 2, n)
-            where[:, j] = np.clip(total / np.maximum(count, 1), -1, 1)
-            out[:, 2 * j], out[:, 2 * j + 1] = on_grid(count), on_grid(total)
-        return out
-
-    return mechanism
-
-
 @dataclass(frozen=True)
 class Variant:
     """A broken mechanism, the pair of inputs that betrays it, and its repaired twin."""
@@ -168,9 +144,5 @@ BROKEN = {
     "exact N decides the shape": Variant(
         *(partial(grid_counts, exact_size=True), [CELL] * 40, [CELL] * 41),
         *(partial(grid_counts, exact_size=False), 20_000, np.inf),
-    ),
-    "in-place centroid updates": Variant(
-        *(partial(k_means_round, in_place=True), [-1.0] * 40, [-1.0] * 40 + [0.49]),
-        *(partial(k_means_round, in_place=False), 1_000_000, np.exp(1.49)),
     ),
 }

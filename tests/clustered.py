@@ -39,18 +39,3 @@ def make_task(points, shape, k=3, algorithm="auto", epsilon=Fraction(1), seed=0,
         "generator": sampling_generator(source),
     }
     return Task(**{**given, **changes})
-
-
-# --- private rounds
-
-
-class Exact:
-    """Stands for `discrete_laplace`: adds nothing, and keeps what it was given."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __call__(self, values, epsilon, sensitivity=1, *, random_state=None):
-        values = np.array(values)
-        self.calls.append((values, Fraction(epsilon), sensitivity))
-        return values

@@ -1,11 +1,14 @@
 """What tests of cubes share: records, a domain and a cube; small lattices, some measured."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
 from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy
+from skdp.algorithms.cuboids import dimensions_of
 from skdp.datacube import cube as cube_module
 
 DOMAIN = Domain(
@@ -93,6 +96,17 @@ def noise_of(cube, variances):
     for mask, variance in variances.items():
         noise[cube.position[mask]] = variance
     return noise
+
+
+def aggregation(sizes, mask):
+    """Dense matrix that sums the cells of the base cuboid to those of another."""
+    kept = dimensions_of(mask)
+    shape = tuple(sizes[i] for i in kept)
+    cells = np.indices(sizes).reshape(len(sizes), -1)[list(kept)]
+    target = np.ravel_multi_index(cells, shape) if kept else np.zeros(math.prod(sizes), dtype=int)
+    matrix = np.zeros((math.prod(shape), math.prod(sizes)))
+    matrix[target, np.arange(math.prod(sizes))] = 1
+    return matrix
 
 
 def plan_noise(cube, plan):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -198,6 +199,13 @@ CASES = [
     of_ages(skdp.PrivateStandardScaler, AGES, {"domain": (-10, 10)}),
     of_ages(skdp.PrivateQuantileClipper, AGES, {"domain": (-10, 10)}),
 ]
+
+
+def public_estimators() -> list[type]:
+    """All estimators and meta-estimators that users import."""
+    homes = (skdp, skdp.model_selection)
+    found = [getattr(home, name) for home in homes for name in home.__all__]
+    return [each for each in found if isinstance(each, type) and issubclass(each, BaseEstimator)]
 
 
 def released_arrays(estimator: Any) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ import sklearn
 from estimators import CASES, people
 
 import skdp
+from skdp.tables import Column
 
 ROWS = people(300)
 
@@ -34,11 +35,17 @@ def case_of(estimator):
 
 
 def fit(estimator, rows=ROWS):
-    rows = case_of(estimator).rows(rows)
-    target = estimator.get_params().get("target")
-    if target:
-        return estimator.fit(rows.drop(columns=target), rows[target])
-    return estimator.fit(rows)
+    return case_of(estimator).fit(estimator, rows)
+
+
+def refuse_to_read(monkeypatch):
+    """From now on no value of a table is read."""
+
+    def read(*args, **kwargs):
+        raise AssertionError("a value was read")
+
+    for reader in ("read", "codes", "numbers", "factorize", "objects"):
+        monkeypatch.setattr(Column, reader, read)
 
 
 @dataclass(frozen=True)

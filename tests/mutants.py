@@ -13,11 +13,7 @@ Four mutants for each call site outside `skdp.mechanisms`:
 - "half sensitivity": the noise is drawn for half the sensitivity or score range;
 - "part exact": the first of several values comes out without noise.
 
-And one for each number that a proof computes elsewhere:
-
-- "half range": a range of scores or a sensitivity, where it is defined (`RANGES`);
-- "lower price": half of what a function with "price" in its name returns, or of a part that a
-  score or a search charges.
+Ranges and prices that a proof computes elsewhere are among those written by hand.
 
 The mechanisms themselves are covered by their exact tests. A mutant runs in a copy of the checkout:
 first the replays of the estimators that reach the call site, then, while it survives, the rest of
@@ -42,25 +38,20 @@ from skdp import mechanisms
 from skdp.mechanisms import selection
 
 ROOT = Path(__file__).resolve().parent.parent
-MECHANISMS = {
-    "above_threshold",
-    "bounded_sum",
-    "choose_buckets",
-    "discrete_laplace",
-    "exponential",
-    "noisy_max",
-    "permute_and_flip",
-    "select_on_line",
-    "select_on_pieces",
-    "top_k",
+# Those with a state of their own, that no estimator calls, or that draw nothing are covered by
+# their exact tests. Quantiles call the inner step of `select_on_line`.
+ALONE = {
+    *("SparseVector", "geometric", "randomised_response", "response_counts", "least_threshold"),
+    *("sparse_counts", "sparse_vector_top_k"),
+}
+MECHANISMS = {"select_on_pieces"} | {
+    name
+    for name in {*mechanisms.__all__} - ALONE
+    if not name.endswith(("variance", "quantile", "alpha", "rate"))
 }
 # Names of sensitivities and of ranges of scores among the arguments.
 WIDTHS = {"sensitivity", "score_range"}
 KINDS = ("exact zeros", "double epsilon", "half sensitivity", "part exact")
-# Names of ranges and sensitivities where they are defined, and mutants of numbers.
-RANGES = {"score_range", "reach"}
-NUMBERS = ("half range", "lower price")
-
 # Calls of mechanisms by function, each with the branch of `replays.toml` that reaches it.
 STEPS = tomllib.loads((ROOT / "tests" / "worst.toml").read_text(encoding="utf-8"))["step"]
 
@@ -103,8 +94,6 @@ class Mutant:
     line: int
     mechanism: str
     kind: str
-    # Of a number, of which a line may hold several.
-    column: int = 0
 
     @property
     def name(self) -> str:
@@ -128,14 +117,14 @@ class Written:
 
 
 _BY_HAND = tomllib.loads((ROOT / "tests" / "hand_mutants.toml").read_text(encoding="utf-8"))
-WRITTEN = [Written(**each) for each in _BY_HAND["mutant"]]
+WRITTEN = [Written(**each | {"file": f"skdp/{each['file']}"}) for each in _BY_HAND["mutant"]]
 
 
-class _Visitor(ast.NodeVisitor):
-    """Knows the function around a node."""
+class _Calls(ast.NodeVisitor):
+    """Calls of mechanisms, with the function around each."""
 
     def __init__(self) -> None:
-        self.found: list[tuple] = []
+        self.found: list[tuple[str, ast.Call]] = []
         self._where: list[str] = []
 
     def _enter(self, node):
@@ -145,16 +134,9 @@ class _Visitor(ast.NodeVisitor):
 
     visit_FunctionDef = visit_ClassDef = _enter
 
-    def _add(self, *found) -> None:
-        self.found.append((".".join(self._where) or "<module>", *found))
-
-
-class _Calls(_Visitor):
-    """Calls of mechanisms, with the function around each."""
-
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id in MECHANISMS:
-            self._add(node)
+            self.found.append((".".join(self._where) or "<module>", node))
         self.generic_visit(node)
 
 
@@ -164,56 +146,8 @@ def calls_of(source: str) -> list[tuple[str, ast.Call]]:
     return visitor.found
 
 
-class _Numbers(_Visitor):
-    """Expressions of ranges and prices, with the function around each, the name and the kind."""
-
-    def __init__(self, charges: bool) -> None:
-        super().__init__()
-        self._charges = charges
-
-    def _add(self, name: str, kind: str, value: ast.expr) -> None:
-        if isinstance(value, ast.IfExp):
-            self._add(name, kind, value.body)
-            self._add(name, kind, value.orelse)
-        # What is passed on was computed elsewhere; a range of 1 has no half among integers.
-        elif not isinstance(value, ast.Name | ast.Attribute | ast.Tuple) and not (
-            isinstance(value, ast.Constant) and value.value in (0, 1, None)
-        ):
-            super()._add(name, kind, value)
-
-    def visit_Assign(self, node):
-        # Attributes of classes and of objects; local variables of these names are other things.
-        inside = not (self._where and self._where[-1].lstrip("_")[:1].isupper())
-        names = [
-            getattr(each, "attr", "" if inside else getattr(each, "id", ""))
-            for each in node.targets
-        ]
-        if RANGES & {*names}:
-            self._add(names[0], "half range", node.value)
-        texts = [getattr(each, "id", "") for each in node.targets]
-        if self._charges and texts == ["parts"] and isinstance(node.value, ast.Dict):
-            for value in node.value.values:
-                self._add("parts", "lower price", value)
-        self.generic_visit(node)
-
-    def visit_Return(self, node):
-        name = self._where[-1]
-        if name == "score_range":
-            self._add(name, "half range", node.value)
-        elif self._charges and "price" in name and "repriced" not in name:
-            self._add(name, "lower price", node.value)
-        self.generic_visit(node)
-
-
-def numbers_of(source: str, file: str) -> list[tuple[str, str, str, ast.expr]]:
-    """Ranges everywhere; prices where scores and searches charge for what they hold."""
-    visitor = _Numbers(file.startswith("skdp/model_selection/"))
-    visitor.visit(ast.parse(source))
-    return visitor.found
-
-
 def all_mutants() -> list[Mutant]:
-    """Every call site and number outside the mechanisms and the audit, and how to break it."""
+    """Every call site outside the mechanisms and the audit, and how to break it."""
     mutants = []
     for path in sorted((ROOT / "skdp").rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
@@ -224,13 +158,11 @@ def all_mutants() -> list[Mutant]:
             for kind in KINDS:
                 if kind == "half sensitivity" and not _has_sensitivity(call):
                     continue
-                if kind == "exact zeros" and call.func.id in ("bounded_sum",):
+                if kind == "exact zeros" and call.func.id == "bounded_sum":
                     continue
                 if kind == "part exact" and call.func.id != "discrete_laplace":
                     continue
                 mutants.append(Mutant(file, function, call.lineno, call.func.id, kind))
-        for function, name, kind, value in numbers_of(source, file):
-            mutants.append(Mutant(file, function, value.lineno, name, kind, value.col_offset))
     return mutants
 
 
@@ -252,17 +184,7 @@ def _has_sensitivity(call: ast.Call) -> bool:
 
 
 def mutated(source: str, mutant: Mutant) -> str:
-    """The source of a file with one call or number broken."""
-    if mutant.kind in NUMBERS:
-        target = next(
-            value
-            for _, name, _, value in numbers_of(source, mutant.file)
-            if (value.lineno, value.col_offset, name)
-            == (mutant.line, mutant.column, mutant.mechanism)
-        )
-        inner = ast.get_source_segment(source, target)
-        half = f"_mutant_half({inner})" if mutant.kind == "half range" else f"(({inner}) / 2)"
-        return _replaced(source, target, half)
+    """The source of a file with one call broken."""
     call = next(
         call
         for _, call in calls_of(source)
@@ -351,43 +273,13 @@ def branches_of(mutant: Mutant) -> str:
 CERTIFIED = f"{file_of('test_replay')}::test_every_branch_is_certified"
 
 
-def killed_by(mutant: Mutant, folder: Path) -> str | None:
-    """The first ring that notices a mutant, or None."""
-    path = folder / mutant.file
-    original = path.read_text(encoding="utf-8")
-    path.write_text(mutated(original, mutant), encoding="utf-8")
-    tests = nearest(mutant.file)
-    rings = {
-        "replay": [CERTIFIED],
-        "hostile pairs": [file_of("test_proofs")],
-        "nearest tests": tests or [file_of("test_proofs")],
-        "common checks": [file_of("test_common")],
-        "the rest": ["-n", "2", "tests", *(f"--ignore={name}" for name in tests)],
-    }
-    try:
-        return next(
-            (
-                ring
-                for ring, choice in rings.items()
-                if not run_tests(
-                    folder, *choice, branches=branches_of(mutant) if ring == "replay" else ""
-                )
-            ),
-            None,
-        )
-    finally:
-        path.write_text(original, encoding="utf-8")
-
-
 def killer_of(written: Written) -> str:
     """The test that must notice a mutant that was written by hand, as pytest names it."""
     file, _, test = written.killer.partition("::")
-    if test:
-        return f"{file_of(file)}::{test}"
-    return CERTIFIED
+    return f"{file_of(file)}::{test}" if test else CERTIFIED
 
 
-def rewritten(written: Written, source: str) -> str:
+def rewritten(source: str, written: Written) -> str:
     """The source of a file with a mutant that was written by hand.
 
     Raises
@@ -403,24 +295,33 @@ def rewritten(written: Written, source: str) -> str:
     return source.replace(written.old, written.new)
 
 
-def hand(folder: Path, chosen: list[Written]) -> int:
-    """Run mutants that were written by hand in a copy of the checkout; how many survive."""
-    survived = 0
-    for number, written in enumerate(chosen, 1):
-        path, begin = folder / "skdp" / written.file, time.perf_counter()
-        original = path.read_text(encoding="utf-8")
-        path.write_text(rewritten(written, original), encoding="utf-8")
-        try:
-            branches = "" if "::" in written.killer else f"={written.killer}"
-            alive = run_tests(folder, killer_of(written), branches=branches)
-        finally:
-            path.write_text(original, encoding="utf-8")
-        survived += alive
-        verdict = "SURVIVED" if alive else f"killed by {written.killer}"
-        seconds = time.perf_counter() - begin
-        print(f"{number:3}/{len(chosen)} {seconds:5.0f} s  {written.name}: {verdict}", flush=True)
-    print(f"{len(chosen)} mutants, {survived} survived")
-    return survived
+def rings_of(mutant: Mutant | Written) -> list[tuple[str, list[str], str]]:
+    """What may notice a mutant, in turn: a name, tests, and branches of replays."""
+    if isinstance(mutant, Written):
+        branches = "" if "::" in mutant.killer else f"={mutant.killer}"
+        return [(mutant.killer, [killer_of(mutant)], branches)]
+    tests = nearest(mutant.file)
+    return [
+        ("replay", [CERTIFIED], branches_of(mutant)),
+        ("hostile pairs", [file_of("test_proofs")], ""),
+        ("nearest tests", tests or [file_of("test_proofs")], ""),
+        ("common checks", [file_of("test_common")], ""),
+        ("the rest", ["-n", "2", "tests", *(f"--ignore={name}" for name in tests)], ""),
+    ]
+
+
+def killed_by(mutant: Mutant | Written, folder: Path) -> str | None:
+    """The first ring that notices a mutant in a copy of the checkout, or None."""
+    path, change = folder / mutant.file, mutated if isinstance(mutant, Mutant) else rewritten
+    original = path.read_text(encoding="utf-8")
+    path.write_text(change(original, mutant), encoding="utf-8")
+    try:
+        for ring, tests, branches in rings_of(mutant):
+            if not run_tests(folder, *tests, branches=branches):
+                return ring
+        return None
+    finally:
+        path.write_text(original, encoding="utf-8")
 
 
 def main() -> int:
@@ -429,13 +330,11 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="name the mutants and stop")
     parser.add_argument("--hand", action="store_true", help="those of tests/hand_mutants.toml")
     options = parser.parse_args()
-    mutants = [m for m in all_mutants() if not options.files or m.file in options.files]
-    if options.hand:
-        mutants = [
-            written
-            for written in WRITTEN
-            if not options.files or f"skdp/{written.file}" in options.files
-        ]
+    mutants = [
+        mutant
+        for mutant in (WRITTEN if options.hand else all_mutants())
+        if not options.files or mutant.file in options.files
+    ]
     if options.list:
         print(*(mutant.name for mutant in mutants), sep="\n")
         return 0
@@ -446,10 +345,8 @@ def main() -> int:
             ".venv*", ".git", "_build", "__pycache__", "dist", ".*cache"
         )
         shutil.copytree(ROOT, folder, ignore=ignore)
-        if options.hand:
-            return min(hand(folder, mutants), 1)
-        every = " or ".join(sorted({branches_of(mutant)[1:] for mutant in mutants} - {""}))
-        if not run_tests(folder, CERTIFIED, "-n", "2", branches=f"={every}"):
+        every = " or ".join({rings_of(mutant)[0][2].removeprefix("=") for mutant in mutants} - {""})
+        if not options.hand and not run_tests(folder, CERTIFIED, "-n", "2", branches=f"={every}"):
             sys.exit("The replays fail without any mutant.")
         for number, mutant in enumerate(mutants, 1):
             begin = time.perf_counter()

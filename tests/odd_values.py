@@ -73,23 +73,16 @@ def _panic(*_: Any) -> Any:
     raise Panic(SECRET)
 
 
-class Equal:
-    """Refuses to be compared."""
-
-    __eq__, __hash__ = _tell, None
-
-
-class Hash:
-    __hash__ = _tell
+def _odd(base: type, refuse: Callable[..., Any], *names: str) -> type:
+    """A class whose methods of these names refuse."""
+    return type("Odd", (base,), dict.fromkeys(names, refuse))
 
 
-class Text(str):
-    __slots__ = ()
-    __hash__ = __eq__ = _tell
-
-
-class Number(float):
-    __float__ = __hash__ = _tell
+Equal = _odd(object, _tell, "__eq__")
+Panics = _odd(
+    float, _panic, *(f"__{name}__" for name in ("float", "hash", "eq", "ne", "gt", "lt", "bool"))
+)
+Text, Number = _odd(str, _tell, "__hash__", "__eq__"), _odd(float, _tell, "__float__", "__hash__")
 
 
 class Huge(int):
@@ -106,18 +99,6 @@ class Meta(type):
     """A class that refuses to be held in a set."""
 
     __hash__ = None  # type: ignore[assignment]
-
-
-class OfMeta(metaclass=Meta):
-    pass
-
-
-class Panics(float):
-    __float__ = __hash__ = __eq__ = __ne__ = __gt__ = __lt__ = __bool__ = _panic
-
-
-class Length(list):
-    __len__ = __iter__ = _tell
 
 
 class EqualMeta(type):
@@ -142,8 +123,9 @@ class Same(Decimal, metaclass=EqualMeta):
 
 def hostile() -> list[Any]:
     """New objects that raise or deceive when they are read."""
-    own = [Equal(), Hash(), OfMeta(), Text("Male"), Number(1), Huge(5), Class(), Length()]
-    own += [Panics(1), Same(3)]
+    own = [Equal(), _odd(object, _tell, "__hash__")(), Meta("OfMeta", (), {})(), Text("Male")]
+    own += [Number(1), Huge(5), Class(), _odd(list, _tell, "__len__", "__iter__")(), Panics(1)]
+    own += [Same(3)]
     nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
     numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
     times = [pd.NaT, np.datetime64("NaT", "s"), np.timedelta64(5, "D")]

@@ -1,9 +1,8 @@
 """Every estimator and every branch of its parameters, with pairs of data sets that are hard on it.
 
-Most of them stand in `replays.toml`.
-
-`audit/test_replay.py` replays all of them. A new estimator, or a parameter that changes what is
-measured, is added here (test_replay.py fails until every estimator is).
+They stand in `replays.toml`, and `audit/test_replay.py` replays all of them. A new estimator, or a
+parameter that changes what is measured, is added there (test_replay.py fails until every estimator
+is).
 """
 
 from __future__ import annotations
@@ -32,14 +31,12 @@ from neighbours import (
     Pairs,
     apart,
     arrays_of,
-    cells,
     edge,
     labels_and_scores,
     pairs_of,
     persons_of,
     spread,
     with_broken_rules,
-    with_losses,
 )
 from odd_values import CONTAINERS, ODD_VALUES, odd_pair
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -196,7 +193,7 @@ def call(
     )
 
 
-# --- what the table names
+# --- what the table names: releases of tables
 
 PRIOR = skdp.PublicTable(spread(SPACE, 300, seed=1))
 
@@ -206,7 +203,7 @@ def some_with_broken_rules(domain: Any) -> Pairs:
     return {name: pair for name, pair in with_broken_rules(domain).items() if name in wanted}
 
 
-def stopping(estimator: Any) -> Branch:
+def stopping(estimator: Any) -> Callable[[float], Any]:
     """A release that stops where records are lost: what was released then is in the error."""
 
     def make(epsilon: float) -> Callable[[Any], Any]:
@@ -218,9 +215,7 @@ def stopping(estimator: Any) -> Branch:
 
         return fitted
 
-    name = f"{estimator.__name__}, stop"
-    # At 50 it is beyond doubt that a third is lost.
-    return Branch(name, make, lambda: with_losses(SPACE), (0.05, 50.0, 1000.0))
+    return make
 
 
 # --- around other estimators
@@ -343,28 +338,6 @@ def labelled_plane() -> Pairs:
     return apart({name: pairs[name] for name in ("nobody", "two", "from the middle")}, "s")
 
 
-COMPOSED = [
-    Branch("PrivateClassifier", trees, labelled),
-    Branch("PrivateRegressor", regressor, measured),
-    Branch("PrivateGridSearchCV", search, labelled, runs=1),
-    Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
-    Branch(
-        "PrivateGridSearchCV, area under the curve",
-        partial(search, metric="roc_auc"),
-        labelled,
-        runs=1,
-    ),
-    Branch("PrivateGridSearchCV, mean squared error", regressor_search, measured),
-    call("private_cross_val_score", three_folds, labelled, runs=1, times=3),
-    call(
-        "private_cross_val_score, models that draw",
-        three_folds_that_draw,
-        labelled_plane,
-        runs=2,
-        times=3,
-    ),
-]
-
 # --- functions
 
 
@@ -400,10 +373,6 @@ def quality(rows: Any, epsilon: float) -> Any:
 of_labels = labels_and_scores(lambda score: np.where(score > 0.4, 1, 0))
 of_shares = labels_and_scores(lambda score: np.column_stack([1 - score, score]))
 of_three = labels_and_scores(lambda score: np.column_stack([1 - score, score / 2, score / 2]))
-SCORES = [
-    call("private_score, nicv", distances, placed, runs=2),
-    call("quality_report", quality, lambda: pairs_of(SPACE), runs=2),
-]
 
 
 def baskets() -> Pairs:
@@ -454,13 +423,6 @@ def asked(rows: Any, epsilon: float) -> Any:
         if curator.remaining:
             told.append(curator.ask(query if curator.remaining == 2 else None))
     return told, curator.remaining, curator.history.drop(columns="query").to_numpy().tolist()
-
-
-SELECTIONS = [
-    call("Curator", asked, lambda: pairs_of(PLANE)),
-    call("sparse_counts", partial(large_counts, columns=1, threshold=2), cells),
-    call("sparse_counts, many cells", partial(large_counts, columns=30, threshold=5), cells),
-]
 
 
 def quantiles(
@@ -516,11 +478,10 @@ _MAKERS = {
 def tabled() -> Iterator[Branch]:
     """The branches of the table."""
     names = {**vars(neighbours), **globals()}
+    expressions = ("on", "pairs", "engine", "model", "make", "function")
 
     def meant(key: str, value: Any) -> Any:
-        if isinstance(value, str) and (
-            key in ("on", "pairs", "engine", "model") or value[0] == "="
-        ):
+        if isinstance(value, str) and (key in expressions or value[0] == "="):
             return eval(value.removeprefix("= "), names)
         return tuple(value) if key == "epsilons" else value
 
@@ -529,16 +490,12 @@ def tabled() -> Iterator[Branch]:
         shared = entries.pop("*", {})
         for about, entry in entries.items():
             given = {key: meant(key, value) for key, value in {**shared, **entry}.items()}
-            yield _MAKERS.get(kind, of)(f"{kind}, {about}" if about else kind, **given)
+            usual = _MAKERS.get(kind, of)
+            maker = Branch if "make" in given else call if "function" in given else usual
+            yield maker(f"{kind}, {about}" if about else kind, **given)
 
 
-BRANCHES = [
-    *tabled(),
-    *map(stopping, (skdp.GridSynthesizer, skdp.MarginalSynthesizer)),
-    *COMPOSED,
-    *SCORES,
-    *SELECTIONS,
-]
+BRANCHES = [*tabled()]
 
 # Those whose records can be held in another container: not in an engine, as baskets or as codes.
 CONTAINED = [

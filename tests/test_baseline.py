@@ -7,7 +7,6 @@ import pytest
 baseline = pytest.importorskip("benchmarks.baseline")
 data = pytest.importorskip("benchmarks._data")
 
-STAMP = {"commit": "0" * 40, "date": "2026-11-29"}
 FILE = baseline.read()
 
 
@@ -29,7 +28,7 @@ def with_one(**figures):
     return found
 
 
-def test_the_file_says_of_all_figures_what_was_measured(tmp_path):
+def test_the_file_says_of_all_figures_what_was_measured():
     needed = {"quick", "questions", "unseen questions", "ranges", "models", "targets"}
     assert needed <= set(FILE) <= set(baseline.SECTIONS)
     for title, section in FILE.items():
@@ -43,12 +42,6 @@ def test_the_file_says_of_all_figures_what_was_measured(tmp_path):
         for of in section["cells"].values():
             figures = [value for value in of.values() if isinstance(value, list)]
             assert figures and all(len(value) == 2 for value in figures)
-    section = {**STAMP, "fits": 4, "seeds": [0], "cells": CELLS}
-    baseline.write({"quick": section}, tmp_path / "file.json")
-    for name in ("commit", "date", "fits"):
-        with pytest.raises(ValueError, match=f"quick.*{name}"):
-            baseline.write({"quick": section | {name: ""}}, tmp_path / "other.json")
-    assert not (tmp_path / "other.json").exists()
 
 
 def test_any_other_figure_is_seen():
@@ -73,10 +66,7 @@ def test_what_is_within_tolerance_or_better_passes():
     ):
         lines, bad = baseline.compared(CELLS, found)
         assert bad == [] and {line.cells for line in lines} == {8}
-    lines, _ = baseline.compared(CELLS, cells(rms=[5.0, 0.5]), partly=True)
-    [line] = lines
-    assert line.at == "1 | tails | rms"
-    assert (line.before, line.now) == (pytest.approx(10), pytest.approx(5))
+    [line], _ = baseline.compared(CELLS, cells(rms=[5.0, 0.5]), partly=True)
     # Errors of 10% on both sides and eight tables: the mean of a ratio of 1/2.
     assert line.errors == pytest.approx(-0.6931 / 0.1 / 2**0.5 * 8**0.5, rel=1e-3)
 
@@ -85,36 +75,3 @@ def test_a_figure_of_one_table_that_is_far_worse_fails():
     for name, figure in (("rms", [40, 1]), ("holds", [0.7, 0.01]), ("useless", [1, 0.05])):
         _, bad = baseline.compared(CELLS, with_one(**{name: figure}))
         assert any(said.startswith(f"{ONE} | {name}") for said in bad)
-
-
-def test_the_quick_part_fails_when_a_figure_changes_until_it_is_written(
-    monkeypatch, tmp_path, capsys
-):
-    """The command, with cells that need no engine and a file of its own."""
-    state = {}
-
-    def measure(name, fits):
-        if name in state["gone"]:
-            raise SystemExit(name)
-        return {key: of for key, of in state["cells"].items() if key.startswith(f"{name} |")}
-
-    tables = tuple(f"table {place}" for place in range(8))
-    for title in ("quick", "questions"):
-        monkeypatch.setitem(baseline.SECTIONS, title, baseline.Section(2, tables, measure))
-    monkeypatch.setattr(baseline, "FILE", tmp_path / "baseline.json")
-    monkeypatch.setattr(data, "stamp", lambda: STAMP)
-    better, stamp = with_one(rms=[9.999, 1.0]), f"commit {'0' * 8}, 2026-11-29, 2 fits"
-    for found, gone, arguments, code, said in (
-        (CELLS, [], [], 1, "quick: missing in baseline.json"),
-        (CELLS, [], ["--write"], 0, "quick, table 0: measured"),
-        (CELLS, [], [], 0, stamp),
-        (CELLS, ["table 0"], [], 0, "table 0: its data are not there"),
-        (CELLS, ["table 0"], ["--write"], 1, "quick: not written"),
-        (better, [], [], 1, f"FAILED {ONE} | rms: 10, now 9.999"),
-        (better, [], [], 1, "--quick --write"),
-        (better, [], ["--write"], 0, ""),
-        (better, [], [], 0, stamp),
-    ):
-        state.update(cells=found, gone=gone)
-        assert baseline.main(["--quick", *arguments]) == code
-        assert said in capsys.readouterr().out

@@ -67,27 +67,18 @@ def alike(want, got):
     return re.fullmatch(pattern, got, re.DOTALL) is not None
 
 
-def python_of(text):
-    """The program of the page that makes the file."""
-    block = re.search(r"^\.\. code-block:: python\n\n(.*?)^\S", text, re.MULTILINE | re.DOTALL)
-    return inspect.cleandoc(block[1])
-
-
 def test_the_session_of_the_guide(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(compile(python_of(PAGE.read_text()), PAGE.name, "exec"), {})
-    shell = Shell()
-    for step in session(PAGE.read_text()):
+    page, shell = PAGE.read_text(), Shell()
+    # The program of the page that makes the file.
+    block = re.search(r"^\.\. code-block:: python\n\n(.*?)^\S", page, re.MULTILINE | re.DOTALL)
+    exec(compile(inspect.cleandoc(block[1]), PAGE.name, "exec"), {})
+    for step in session(page):
         got = shell.run(step)
         assert alike(step.output, got), f"$ {step.command}\n{got}"
 
 
 def test_outputs_are_compared_but_for_numbers():
-    assert alike("a 1.5 b\n", "a  -2e-7  b") and alike("4,000 rows", "4001 rows")
-    assert alike("1,2023-03-01,57", "2,2024-12-31,8") and alike("a ... c", "a 1 2 b c")
-    assert not alike("a 1", "b 1") and not alike("1\n2", "1")
-
-
-def test_commands_and_outputs_are_told_apart():
+    assert alike("a 1.5 ... b\n", "a  -2e-7 c b") and not alike("a 1", "b 1")
     page = ".. code-block:: console\n\n   $ a \\\n       b\n   x\n\n   y\n   $ c\n\nText.\n"
     assert session(page) == [Step("a b", "x\n\ny\n"), Step("c", "\n")]

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audited import ALL_AUDITS
-from estimators import CASES, DOMAIN, people, released_arrays
+from estimators import CASES, DOMAIN, people, public_estimators, released_arrays
 from fitted import (
     ROWS,
     SECRET_AGE,
@@ -25,13 +25,14 @@ from fitted import (
     case_of,
     fingerprint,
     fit,
+    refuse_to_read,
     seeded_fit,
     shown,
 )
 from loops import narrowed, over
 from odd_values import hostile
 from replays import CHARGED
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
@@ -41,7 +42,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import skdp
 from skdp import mechanisms
 from skdp.base import PrivateEstimator
-from skdp.tables import Column, Frame, object_array
+from skdp.tables import Frame, object_array
 
 # Private attributes that hold public facts only.
 # Columns and containers of the rows; how a histogram was divided, and simulations of its errors.
@@ -65,12 +66,12 @@ def case(request):
     return request.param
 
 
-def test_every_private_estimator_has_a_case():
-    public = {getattr(skdp, name) for name in skdp.__all__}
-    private = {c for c in public if isinstance(c, type) and issubclass(c, PrivateEstimator)}
+def test_every_private_estimator_has_a_case_and_few_reasoned_failures():
+    private = {each for each in public_estimators() if issubclass(each, PrivateEstimator)}
     assert private == {case.estimator for case in CASES}
-    estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)}
-    assert all(not c.__name__.startswith("_") for c in estimators)
+    for case in CASES:
+        assert len(case.expected_failures) <= MOST_EXPECTED_FAILURES
+        assert all(len(reason) > 20 for reason in case.expected_failures.values())
 
 
 # --- every release is audited
@@ -84,11 +85,9 @@ def spend():
     for name in mechanisms.__all__:
         if "random_state" in inspect.signature(getattr(mechanisms, name)).parameters:
             yield name
-    for home, name in [(h, n) for h in (skdp, skdp.model_selection) for n in h.__all__]:
-        item = getattr(home, name)
-        if isinstance(item, type) and issubclass(item, BaseEstimator):
-            if "epsilon" in inspect.signature(item).parameters:
-                yield name
+    for estimator in public_estimators():
+        if "epsilon" in inspect.signature(estimator).parameters:
+            yield estimator.__name__
 
 
 @over("name", spend())
@@ -115,27 +114,22 @@ def test_sklearn_checks(estimator, check):
         check(estimator)
 
 
-@over("case", CASES)
-def test_expected_failures_are_few_and_reasoned(case):
-    assert len(case.expected_failures) <= MOST_EXPECTED_FAILURES
-    assert all(len(reason) > 20 for reason in case.expected_failures.values())
-
-
 # --- what is kept on a fitted estimator
 
 
 @over("case", CASES)
-def test_fitted_attributes_are_those_documented(case):
-    text = inspect.getdoc(type(case.make()))
-    documented = set(re.findall(r"^(\w+_) ?:", text.split("Attributes\n")[1], re.M))
-    assert fitted_attributes(seeded_fit(case.name).estimator) - PUBLIC_INTERNALS == documented
-
-
-@over("case", CASES)
-def test_fit_leaves_the_parameters_alone(case):
+def test_a_fit_sets_what_is_documented_leaves_parameters_alone_and_says_nothing(case):
     once = seeded_fit(case.name)
+    text = inspect.getdoc(case.estimator)
+    documented = set(re.findall(r"^(\w+_) ?:", text.split("Attributes\n")[1], re.M))
+    assert fitted_attributes(once.estimator) - PUBLIC_INTERNALS == documented
     after = once.estimator.get_params()
     assert all(after[name] is once.params[name] for name in once.params)
+    assert skdp.InsecureSeedWarning in once.warned
+    assert once.printed == "" and str(len(SECRETS)) not in str(once.estimator)
+    # What scores samples is a density unless it is something else.
+    kind = get_tags(once.estimator).estimator_type
+    assert kind is not None or not hasattr(once.estimator, "score_samples")
 
 
 @over("case", CASES)
@@ -181,18 +175,6 @@ def test_a_pickle_of_a_fitted_estimator_leaves_the_file_of_its_ledger(tmp_path):
     assert ledger.spent == 1
 
 
-def test_copies_in_memory_keep_the_ledger(case):
-    once = seeded_fit(case.name)
-    released, spent = fingerprint(once.estimator), once.ledger.spent
-    for twin in (copy.copy(once.estimator), copy.deepcopy(once.estimator)):
-        assert twin is not once.estimator and twin.ledger is once.ledger
-        assert fingerprint(twin) == released
-        fit(twin)
-        spent += 1
-        assert once.ledger.spent == spent
-    assert fingerprint(once.estimator) == released
-
-
 @over("case", CASES)
 def test_a_seed_is_not_shown_wherever_the_estimator_is(case):
     seed = 1234567891
@@ -219,49 +201,37 @@ def test_a_notebook_says_what_a_fit_will_spend(case):
     assert f"/api/skdp.{case.name}.html" in case.make()._repr_html_()
 
 
-@over("case", CASES)
-def test_what_scores_samples_is_a_density_unless_it_is_something_else(case):
-    kind = get_tags(case.make()).estimator_type
-    assert kind is not None or not hasattr(case.make(), "score_samples")
-
-
 # --- accounting
 
 
 # Also at 0.05, 1 and 20, wherever a fit is tested for other reasons.
 @over("case, epsilon", itertools.product(CASES, [Fraction(1, 3), np.float64(0.3)]))
 def test_parts_sum_to_epsilon_and_the_ledger_is_charged(case, epsilon):
-    ledger = skdp.PrivacyLedger(epsilon)
-    assert_paid(fit(case.make(epsilon=epsilon, ledger=ledger)), ledger, epsilon)
+    ledger = skdp.PrivacyLedger(2 * epsilon)
+    few, many = (
+        fit(case.make(epsilon=epsilon, ledger=ledger), people(n, seed=n)).privacy_loss_
+        for n in (1, 900)
+    )
+    assert sum(few.parts.values()) == few.epsilon == ledger.epsilon / 2
     assert ledger.remaining == 0
-
-
-@over("case", CASES)
-def test_the_cost_does_not_depend_on_the_data(case):
-    few, many = (fit(case.make(), people(n, seed=n)).privacy_loss_ for n in (1, 900))
-    assert str(few) == str(many)
-    assert few.parts == seeded_fit(case.name).estimator.privacy_loss_.parts
+    # The data do not steer it.
+    assert few == many
 
 
 @over("case", CASES)
 def test_clones_share_the_ledger_and_each_fit_is_charged(case):
-    ledger = skdp.PrivacyLedger(1)
-    estimator = case.make(epsilon=1, ledger=ledger)
-    twin = clone(estimator)
-    assert twin.ledger is ledger
-    fit(estimator)
-    assert ledger.remaining == 0
-    for one in (twin, clone(twin), clone(estimator)):
+    ledger = skdp.PrivacyLedger(3)
+    estimator = fit(case.make(ledger=ledger))
+    released = fingerprint(estimator)
+    copies = [copy.copy(estimator), copy.deepcopy(estimator)]
+    assert all(fingerprint(twin) == released for twin in copies)
+    for twin in copies:
+        assert twin.ledger is ledger
+        fit(twin)
+    assert ledger.remaining == 0 and fingerprint(estimator) == released
+    for twin in (clone(estimator), clone(clone(estimator))):
         with pytest.raises(skdp.BudgetExceededError):
-            fit(one)
-
-
-def refuse_to_read(monkeypatch):
-    def read(*args, **kwargs):
-        raise AssertionError("a value was read")
-
-    for reader in ("read", "codes", "numbers", "factorize", "objects"):
-        monkeypatch.setattr(Column, reader, read)
+            fit(twin)
 
 
 # A prior is public, and its rows are read before.
@@ -277,14 +247,10 @@ def test_over_budget_raises_before_a_value_is_read(branch, monkeypatch):
     assert fitted_attributes(estimator) == set()
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=case.name)
-        for case in CASES
-        if "on_loss" in inspect.signature(case.estimator).parameters
-    ],
-)
+STOPPING = [each for each in CASES if "on_loss" in inspect.signature(each.estimator).parameters]
+
+
+@pytest.mark.parametrize("case", STOPPING, ids=lambda case: case.name)
 def test_a_release_that_may_stop_is_paid_whole(case, monkeypatch):
     ledger = skdp.PrivacyLedger(100)
     fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))
@@ -325,11 +291,6 @@ def test_equal_seeds_give_equal_releases_and_others_differ(case):
     assert fingerprint(first) != fingerprint(other)
     unseeded = {fingerprint(fit(case.make())) for _ in range(2)}
     assert len(unseeded) == 2
-
-
-@over("case", CASES)
-def test_a_seed_warns(case):
-    assert skdp.InsecureSeedWarning in seeded_fit(case.name).warned
 
 
 # Numbers on a fitted estimator that follow from public facts. All others are released. The axis of
@@ -432,7 +393,7 @@ def test_schema_errors_are_clear_and_cost_nothing(case, bad):
     if bad in ANY_COLUMNS and not isinstance(case.make().get_params().get("domain"), skdp.Domain):
         pytest.skip("no columns are declared: any will do")
     if bad == "extra column" and case.estimator is skdp.DataCube:
-        assert len(fit(case.make(), ROWS.assign(phone=1)).domain_) == len(DOMAIN)
+        assert len(case.make().fit(ROWS.assign(phone=1)).domain_) == len(DOMAIN)
         return
     if bad == "wrong type" and case.estimator in BY_BLOCKS:
         pytest.skip("what the types mean is left to the estimator that is wrapped")
@@ -446,7 +407,7 @@ def test_schema_errors_are_clear_and_cost_nothing(case, bad):
 
 GENERATORS = [np.random.default_rng(0), np.random.RandomState(0), "7"]
 BAD_VALUES = [
-    ("epsilon", ValueError, [0, -1, float("nan"), float("inf")]),
+    ("epsilon", ValueError, [0, -1, 2.9e-6, float("nan"), float("inf")]),
     ("epsilon", TypeError, ["1", None, True]),
     ("random_state", TypeError, GENERATORS),
 ]
@@ -507,7 +468,7 @@ AT_LITTLE = ["an array of objects", "one row"]
 
 @over(
     "epsilon, kind",
-    [(20, kind) for kind in [*ODD_COLUMNS, *ODD_TABLES]] + [(0.01, kind) for kind in AT_LITTLE],
+    [(20, kind) for kind in [*ODD_COLUMNS, *ODD_TABLES]] + [(3e-6, kind) for kind in AT_LITTLE],
 )
 def test_values_never_raise(case, epsilon, kind):
     def paid_fit(odd=()):
@@ -561,10 +522,3 @@ def test_containers_give_equal_releases(case):
         released = {k: v for k, v in vars(estimator).items() if k.endswith("_") and k not in names}
         releases[name] = joblib.hash(released)
     assert len(set(releases.values())) == 1, releases
-
-
-@over("case", CASES)
-def test_no_estimator_prints_private_facts(case):
-    once = seeded_fit(case.name)
-    assert once.printed == ""
-    assert str(len(SECRETS)) not in str(once.estimator)

@@ -11,7 +11,6 @@ from loops import over
 
 import skdp
 from skdp import Domain, Numeric, PrivacyLedger
-from skdp.domain.query import parts_of
 from skdp.exceptions import DomainError
 from skdp.expected import Asked, bar_of, bar_texts, generated_codes
 
@@ -40,23 +39,6 @@ def test_every_synthesizer_states_its_errors_and_spends_nothing(kind):
     assert not hasattr(estimator, "synopsis_")
 
 
-def test_bounded_contributions_cost_as_a_smaller_epsilon():
-    whole = skdp.GridSynthesizer(epsilon=0.25, domain=DOMAIN)
-    persons = skdp.GridSynthesizer(epsilon=1.0, domain=DOMAIN, max_rows_per_id=4, privacy_id="id")
-    assert persons.expected_error(500, n_tables=1)[1.0].tolist() == (
-        whole.expected_error(500, n_tables=1)[0.25].tolist()
-    )
-
-
-def test_many_records_are_tried_on_fewer(monkeypatch):
-    estimator = skdp.GridSynthesizer(domain=DOMAIN)
-    full = estimator.expected_error(4_000, 0.1, n_tables=1)
-    monkeypatch.setattr("skdp.expected._MOST_ROWS", 1_000)
-    fewer = estimator.expected_error(4_000, 0.1, n_tables=1)
-    # On other tables; without the scales of epsilon or of records it would be a factor of four.
-    assert ((fewer / full > 0.5) & (fewer / full < 2)).all(axis=None)
-
-
 def test_generated_tables_are_skewed_and_dependent():
     codes = [generated_codes(DOMAIN, 5_000, seed) for seed in range(8)]
     assert codes[0].min() == 0 and (codes[0].max(axis=0) == np.array(DOMAIN.shape) - 1).all()
@@ -71,10 +53,8 @@ def test_generated_tables_are_skewed_and_dependent():
 def test_one_attribute_for_all_columns_is_no_domain():
     with pytest.raises(DomainError, match="lists its columns"):
         skdp.GridSynthesizer(domain=Numeric(0, 1)).expected_error(100)
-    with pytest.raises(ValueError, match="no release that answers"):
+    with pytest.raises(ValueError, match="of no single questions"):
         skdp.RangeTreeHistogram(domain=(0, 1)).expected_error(500, questions=["age > 3"])
-    two = skdp.GridSynthesizer(domain=[Numeric(0, 1), Numeric(0, 1)])
-    assert "two-column range" in two.expected_error(100, n_tables=1).index
 
 
 QUESTIONS = [
@@ -82,8 +62,6 @@ QUESTIONS = [
     "mean(age)",
     "median(age) where sex == 'Female'",
     "quantile(age, 0.9)",
-    "sum(age)",
-    "std(age)",
     "proportion(work == 'none') where age >= 65",
 ]
 
@@ -94,9 +72,6 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states(monkeypatch
     found = made.expected_error(3_000, [0.5, 4], questions=QUESTIONS, like=ROWS)
     assert ledger.spent == 0
     assert list(found.index) == QUESTIONS and list(found) == [0.5, 4]
-    # More epsilon, narrower intervals; the spread inside wide bins stays.
-    assert (found[4] < 1.1 * found[0.5]).all()
-    assert found.loc[QUESTIONS[0], 4] < 0.9 * found.loc[QUESTIONS[0], 0.5]
     release = skdp.MarginalSynthesizer(epsilon=4, domain=DOMAIN).fit(ROWS).synopsis_
     count = release.count(QUESTIONS[0], return_interval=True)
     mean = release.mean("age", return_interval=True)
@@ -113,8 +88,6 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states(monkeypatch
     # A median of a value that most records share is certain: no margin promises that.
     alone = skdp.MarginalSynthesizer(domain={"pay": (0.0, 200_000.0), "b": (0, 9)})
     assert (alone.expected_error(3_000, 4, questions="median(pay)", n_tables=4) > 0).all(axis=None)
-    assert "half the 95% interval" in found.attrs["unit"]
-    assert found.attrs["how"] == "simulated on the rows of like"
 
 
 def test_bars_in_words_have_two_digits_and_the_unit_of_their_answers():
@@ -135,14 +108,11 @@ def test_questions_in_words_are_those_of_a_release():
     release = skdp.MarginalSynthesizer(epsilon=5, domain=domain).fit(frame).synopsis_
     for question, method, *given in (
         ("born > '1995-03-31'", "count", "born > '1995-03-31'"),
-        ("born > '31.03.1995'", "count", "born > '1995-03-31'"),
         ("count(`a.b` > 3) where sex == 'F, or'", "count", "`a.b` > 3 and sex == 'F, or'"),
         ("mean(a.b)", "mean", "a.b"),
-        ("not(`a.b` > 3)", "count", "not (`a.b` > 3)"),
         ("MEAN(`a.b`) WHERE sex == 'M)'", "mean", "a.b", "sex == 'M)'"),
         ("sum('hours (per week)')", "sum", "hours (per week)"),
         ("median(born)", "quantile", "born", 0.5),
-        ("quantile(`hours (per week)`, 0.9)", "quantile", "hours (per week)", 0.9),
         ("correlation(a.b, `hours (per week)`)", "correlation", "a.b", "hours (per week)"),
         ("proportion(sex in ('F, or', 'M)'))", "proportion", "sex in ('F, or', 'M)')"),
     ):
@@ -155,23 +125,13 @@ def test_questions_in_words_are_those_of_a_release():
     for question in (*refused, "avg(a.b)", "mean a.b where sex == 'M)'"):
         with pytest.raises(ValueError, match="cannot be read"):
             Asked.read(question)
-    # Where a format looks like ISO text, only ISO text is read.
-    odd = Domain({"born": skdp.Date("1990-01-01", "1999-12-31", format="%Y-%d-%m")})
-    with pytest.raises(ValueError, match="must be a date"):
-        parts_of("born > '1995-31-03'", odd)
 
 
-@over(
-    "made, parameters, message",
-    [
-        (skdp.MarginalSynthesizer, {"questions": ["height > 3"]}, "height"),
-        (skdp.MarginalSynthesizer, {"questions": ["mean(age, sex)"]}, "cannot be read"),
-        (skdp.MarginalSynthesizer, {"questions": ["correlation(age)"]}, "cannot be read"),
-        (skdp.GridSynthesizer, {"n": 0}, "n must be"),
-        (skdp.GridSynthesizer, {"epsilon": []}, "empty list"),
-        (skdp.GridSynthesizer, {"n_tables": 0}, "n_tables"),
-    ],
-)
-def test_what_cannot_be_asked(made, parameters, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        made(domain=DOMAIN).expected_error(**{"n": 500, **parameters})
+def test_what_cannot_be_asked():
+    made = skdp.MarginalSynthesizer(domain=DOMAIN)
+    for question, message in (("height > 3", "height"), ("correlation(age)", "cannot be read")):
+        with pytest.raises(ValueError, match=message):
+            made.expected_error(500, questions=[question])
+    for name, value in {"n": 0, "epsilon": [], "n_tables": 0}.items():
+        with pytest.raises(ValueError, match=name):
+            made.expected_error(**{"n": 500, name: value})

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from boxed import quieted
+from designs import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
-from sklearn.exceptions import NotFittedError
 
 import skdp
 from skdp import Categorical, Domain, Numeric, RangeTreeHistogram, Taxonomy
@@ -40,10 +40,9 @@ def histogram(epsilon=1.0, **changes):
     return RangeTreeHistogram(epsilon=epsilon, **{"domain": Numeric(0, 40, 40), **changes})
 
 
-def errors(release, query):
-    """Standard error of a count, or of several."""
-    found = release.count(query, return_interval=True)
-    return np.array([each.std for each in found]) if isinstance(found, list) else found.std
+def errors(release, queries):
+    """Standard errors of counts."""
+    return np.array([each.std for each in release.count(queries, return_interval=True)])
 
 
 def truth(low, high, rows=AGES):
@@ -54,34 +53,22 @@ def truth(low, high, rows=AGES):
 # --- what a record costs
 
 
-def counted(quiet):
-    """The exact count, the epsilon and the sensitivity of each draw."""
-    return [
-        (int(value), Fraction(epsilon), sensitivity)
-        for values, epsilon, sensitivity in quiet.calls
-        for value in np.ravel(values)
-    ]
-
-
 @over("shape", SHAPES)
 def test_every_released_number_is_a_count_with_noise(shape, monkeypatch):
     quiet = quieted(monkeypatch)
     estimator = histogram(Fraction(1, 3), **SHAPES[shape]).fit(AGES)
     measured = estimator.blue_.measured
-    released = sorted(value for value, _, _ in counted(quiet))
-    assert sorted(estimator.noisy_counts_[measured].tolist()) == released
+    released = np.concatenate([np.ravel(values) for values, _, _ in quiet.calls])
+    assert sorted(estimator.noisy_counts_[measured]) == sorted(released)
     tree = estimator.tree_
     expected = [truth(a, b) for a, b in zip(tree.lower, tree.upper, strict=True)]
     np.testing.assert_array_equal(estimator.noisy_counts_, np.where(measured, expected, 0))
     assert sum(estimator.privacy_loss_.parts.values()) == Fraction(1, 3)
-    # Without noise all answers are exact.
+    # Without noise all answers are exact. Closed ranges of a continuous column end before a bin.
     ends = [(0, 40), (5, 20), (6, 7), (5, 40), (20, 40)]
     if "tree" not in SHAPES[shape]:
         ends += [(3, 29), (38, 39), (1, 40)]
     expected = [truth(low, high) for low, high in ends]
-    # Closed ranges of a continuous column end before the next bin.
-    found = [estimator.count(pair) for pair in ends]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(estimator.count(np.array(ends)), expected, atol=1e-5)
     assert estimator.count() == pytest.approx(len(AGES), abs=1e-5)
 
@@ -95,10 +82,8 @@ def test_every_form_of_a_query(monkeypatch):
     estimator = histogram().fit(ages)
     integers = RangeTreeHistogram(domain={"age": (0, 39)}).fit(ages)
     gaps = RangeTreeHistogram(domain=Numeric(0, 40, 40, nullable=True)).fit([*AGES, *[np.nan] * 30])
-    assert gaps.to_frame()["count"].iloc[-1] == pytest.approx(30)
     # Values outside the range count as its ends, and half of a bin holds half of its records.
     for asked, query, expected in [
-        (estimator, {"age": (10, 20)}, truth(10, 20)),
         (estimator, "age < 20 and age >= 10", truth(10, 20)),
         (estimator, (10, 10.5), truth(10, 11) / 2),
         (estimator, (-5, 10), truth(0, 10) + 1),
@@ -106,15 +91,11 @@ def test_every_form_of_a_query(monkeypatch):
         (estimator, (50, 60), 0),
         (gaps, None, len(AGES) + 30),
         (gaps, (0, 40), len(AGES)),
-        (integers, (39, 39), truth(39, 40) + 2),
         (integers, (10, 19.5), truth(10, 20)),
-        (integers, 7, truth(7, 8)),
-        (integers, {7, 9}, truth(7, 8) + truth(9, 10)),
+        (integers, {7, 39}, truth(7, 8) + truth(39, 40) + 2),
     ]:
         assert asked.count(query) == pytest.approx(expected)
         assert asked.count(query, return_interval=True).value == pytest.approx(expected)
-        if isinstance(query, tuple):
-            assert asked.count(np.array([query])) == pytest.approx([expected])
 
 
 # --- the estimates are least squares
@@ -151,7 +132,6 @@ def test_estimates_and_errors_are_dense_least_squares(n, ways):
     expected = math.sqrt(query @ covariance @ query)
     assert estimator.count((start, n), return_interval=True).std == pytest.approx(expected)
     table = estimator.to_frame()
-    assert list(table) == ["x0", "count", "std_error"]
     assert table["x0"].iloc[-1] == pd.Interval(n - 1, n, closed="left")
     np.testing.assert_allclose(table["count"], x, atol=1e-4)
     np.testing.assert_allclose(table["std_error"], np.sqrt(np.diag(covariance)))
@@ -162,7 +142,7 @@ def test_estimates_and_errors_are_dense_least_squares(n, ways):
 
 def test_what_is_not_measured_is_not_known():
     estimator = histogram(tree=[(0, 40), (0, 20), (20, 40)], budget=[1, 0, 0]).fit(AGES)
-    assert errors(estimator, (0, 40)) < 3
+    assert errors(estimator, [(0, 40)]) < 3
     answer = estimator.count((0, 20), return_interval=True)
     assert math.isinf(answer.std) and math.isinf(answer.upper) and answer.lower == 0
     assert "do not determine" in answer.guarantee
@@ -248,36 +228,25 @@ def test_nodes_hold_the_leaves_of_the_taxonomy(declared, monkeypatch):
         assert "".join(held) == below.get(label, label)
         expected = pytest.approx(sum(row in held for row in rows))
         assert estimator.node_counts_[i] == expected and estimator.count({*held}) == expected
-    table = estimator.to_frame()
-    assert table.iloc[:, 0].tolist() == list(town.categories)
-    np.testing.assert_allclose(table["count"], [rows.count(each) for each in town.categories])
+    assert estimator.to_frame().iloc[:, 0].tolist() == list(town.categories)
     with pytest.raises(ValueError, match="no order"):
         estimator.quantile(0.5)
-    for wrong in (Taxonomy.from_tree({"x": ["b"], "y": ["c"]}), "town"):
-        with pytest.raises((skdp.DomainError, ValueError, TypeError)):
-            RangeTreeHistogram(domain=town, tree=wrong).plan()
 
 
 # --- the plan
 
 
-@over("shape", [s for s in SHAPES if "tree" not in SHAPES[s]])
+@over("shape", ["default", "long ranges", "short ranges", "paper", "levels"])
 def test_the_plan_is_the_error_of_the_release(shape):
     ledger = skdp.PrivacyLedger(1)
     estimator = histogram(ledger=ledger, **SHAPES[shape])
     plan = estimator.plan()
     assert ledger.spent == 0 and not hasattr(estimator, "tree_")
     estimator.fit(AGES)
+    with pytest.raises(ValueError, match="depend on the records"):
+        skdp.RangeTreeHistogram(domain=(0, 40), partition="adaptive").plan()
     for row in plan.itertuples():
-        length = int(row.length)
-        starts = np.arange(40 - length + 1)
-        if SHAPES[shape].get("workload") == "quantiles":
-            starts = starts[:1]
-        if SHAPES[shape].get("non_negative"):
-            # The plan is that of the unbiased estimate from the same counts.
-            found = np.sqrt(estimator.blue_.range_variances(starts, starts + length))
-        else:
-            found = errors(estimator, [(a, a + length) for a in starts.tolist()])
+        found = errors(estimator, [(a, a + int(row.length)) for a in range(41 - int(row.length))])
         assert row.std_error == pytest.approx(math.sqrt(np.mean(np.square(found))))
     bin_error = math.sqrt(skdp.mechanisms.discrete_laplace_variance(1.0))
     np.testing.assert_allclose(plan["plain_std_error"], bin_error * np.sqrt(plan["length"]))
@@ -301,12 +270,7 @@ def test_the_plan_is_the_error_of_the_release(shape):
     ],
 )
 def test_bad_parameters_cost_nothing(changes, error, message):
-    ledger = skdp.PrivacyLedger()
-    estimator = histogram(ledger=ledger, **changes)
-    for call in (lambda: estimator.fit(AGES), estimator.plan):
-        with pytest.raises(error, match=message):
-            call()
-    assert ledger.spent == 0 and not hasattr(estimator, "tree_")
+    refused(histogram(**changes), error, message, AGES)
 
 
 @over(
@@ -325,20 +289,6 @@ def test_no_tree_counts_a_record_twice_in_a_level(parent, lower, upper):
         object.__setattr__(tree, name, np.array(values))
     with pytest.raises(ValueError, match="tile"):
         histogram(tree=tree, budget="uniform").fit(AGES)
-
-
-def test_bad_questions():
-    estimator = histogram().fit(AGES)
-    for ask, message in [
-        (lambda: estimator.count((9, 3)), "reversed|greater|lower"),
-        (lambda: estimator.count(np.array([1, 2, 3])), "shape"),
-        (lambda: estimator.count(np.array([[np.nan, 3]])), "nan"),
-        (lambda: estimator.sample(-1), "n_samples"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            ask()
-    with pytest.raises(NotFittedError):
-        histogram().count()
 
 
 # --- statistics with intervals --------------------------------------------------------------------

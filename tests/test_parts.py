@@ -104,7 +104,6 @@ def test_everything_else_refuses_ledgers_of_parts():
     for release in (
         lambda: skdp.PrivateDecisionTreeClassifier(**labelled).fit(rows()),
         lambda: skdp.DataCube(domain=DOMAIN, ledger=part).fit(rows()),
-        lambda: skdp.DPKMeans(2, domain=(0, 90), ledger=part).fit(rows()[["age", "pay"]]),
         lambda: skdp.most_frequent_items([["a"]], 1, ["a"], max_items=1, ledger=part),
         lambda: part.charge("by hand", 1),
     ):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from skdp import PrivacyLoss
-from skdp._random import sampling_generator
 from skdp.domain import Categorical, Domain, Numeric
 from skdp.plotting import loss_title
 from skdp.release import Boxes, BoxModel, Synopsis
@@ -11,13 +10,11 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-JOBS = ["clerk", "cook", "teacher of mathematics and physics", "nurse", "farmer", "none"]
 DOMAIN = Domain(
     {
         "age": Numeric(17, 90, integer=True, nullable=True),
         "pay": Numeric(0, 200_000, bins=50),
-        "job": Categorical(JOBS, nullable=True),
-        "sex": Categorical(["Female", "Male"]),
+        "job": Categorical(["clerk", "cook", "teacher"], nullable=True),
     }
 )
 
@@ -30,16 +27,11 @@ def close_figures():
 
 @pytest.fixture
 def synopsis():
-    generator = sampling_generator(0)
-    grid = np.stack(np.meshgrid(*(np.arange(n) for n in (15, 10, 7, 2)), indexing="ij"), -1)
-    grid = grid.reshape(-1, 4)
-    steps = np.array([5, 5, 1, 1])
-    lower = grid * steps
-    upper = np.minimum(lower + steps, DOMAIN.shape)
-    expected = 400 * np.exp(-((grid[:, 0] - 5) ** 2 + (grid[:, 1] - 3) ** 2) / 8) / (1 + grid[:, 2])
-    return Synopsis(
-        DOMAIN, BoxModel(Boxes(lower, upper), generator.poisson(expected) - 2, DOMAIN.shape)
-    )
+    """Boxes of five ages and five ranges of pay, some of them negative."""
+    lower = np.indices((15, 10, 4)).reshape(3, -1).T * np.array([5, 5, 1])
+    upper = np.minimum(lower + np.array([5, 5, 1]), DOMAIN.shape)
+    counts = np.random.default_rng(0).poisson(9, len(lower)) - 7
+    return Synopsis(DOMAIN, BoxModel(Boxes(lower, upper), counts, DOMAIN.shape))
 
 
 def ticks(axis):
@@ -55,8 +47,6 @@ def test_two_numbers_make_a_heat_map_in_their_units(synopsis):
     assert "missing" in ticks(ax.yaxis)
     (mesh,) = ax.collections
     np.testing.assert_allclose(np.asarray(mesh.get_array()).T, synopsis.view(["pay", "age"]))
-    assert mesh.get_cmap().name == "viridis"
-    assert mesh.norm.vmin == 0
     assert mesh.colorbar.ax.get_ylabel() == "expected records"
     assert mesh.colorbar.extend == "min"  # there are negative cells
 

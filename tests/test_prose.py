@@ -31,9 +31,3 @@ def test_code_is_not_prose_and_docstrings_are(tmp_path):
         'def f():\n    """Words.\n\n    >>> f()\n    the the\n\n    End.\n    """\n    x = 1\n'
     )
     assert [line.strip() for line in prose.of_code(module) if line.strip()] == ["Words.", "End."]
-
-
-def test_words_and_sentences_are_counted():
-    page = ["A title", "", "One two three four. Five six seven eight nine:", "* ten", "", "No."]
-    assert prose.lengths(page) == [4, 5]
-    assert "words of documentation, at most 30,000" in prose.how_much()

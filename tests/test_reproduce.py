@@ -39,29 +39,6 @@ def test_the_rules_decide_the_verdict():
         reproduce.Finding("it is so.", "it is.", {})
 
 
-def test_findings_are_replaced_by_later_ones_and_published(tmp_path, monkeypatch):
-    docs, now = tmp_path / "docs", {}
-
-    def draw(name, *given):
-        if name not in now:
-            raise SystemExit("a file is missing")
-        return reproduce.Finding("sweeps take longer.", "2 * 3 | 3.", {"it is so": now[name]})
-
-    names = ["gblue_figure_4", "gblue_figure_5", "kmeans_figure_4_1", "kmeans_figure_4_2"]
-    drawings = {name: ("", lambda out, quick, name=name: draw(name)) for name in names}
-    monkeypatch.setattr(command, "figures", lambda: drawings)
-    for quick, found in ((True, [False, False, True]), (False, [False, True])):
-        now = dict(zip(names, found, strict=False))
-        assert [command.drawn(tmp_path, name, quick) is None for name in names][-1]
-        command.publish(tmp_path, docs)
-        (tmp_path / "kmeans_figure_4_1.json").unlink(missing_ok=True)
-    text = (docs / "gblue.txt").read_text()
-    assert "Figure 4: **disagrees** (full run, 0 CPU s)" in text
-    assert "Figure 5: **agrees** (full run, 0 CPU s)" in text
-    assert "Figure 4.1: **agrees** (quick run, 0 CPU s)" in (docs / "kmeans.txt").read_text()
-    assert (docs / "runs.txt").read_text().startswith("The 3 figures")
-
-
 def test_a_figure_writes_its_picture_and_its_numbers(tmp_path, monkeypatch, capsys):
     given = ["--figure", "privpfc_figure_3_2", "--quick", "--out", str(tmp_path)]
     monkeypatch.setattr("sys.argv", ["reproduce", *given])

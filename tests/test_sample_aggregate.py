@@ -76,10 +76,8 @@ def test_rehearsals_show_errors_and_cost_nothing():
     ledger = skdp.PrivacyLedger()
     model = blocks(LinearRegression(), output_range=([-2, -2], [2, 2]), ledger=ledger)
     np.testing.assert_allclose(model.rehearse(*line(50)), [1.0, -0.5], atol=0.1)
-    with pytest.raises(ValueError, match="shape"):
-        model.set_params(output="intercept_").rehearse(*line(50))
     with pytest.raises(MemoryError):
-        blocks(Odd()).rehearse(np.ones((3, 1)))
+        model.set_params(estimator=Odd()).rehearse(np.ones((3, 1)))
     assert ledger.spent == 0
 
 
@@ -94,13 +92,16 @@ def test_rehearsals_show_errors_and_cost_nothing():
     ],
 )
 def test_wrong_parameters_cost_nothing(params, error, match):
-    usual = {"estimator": LinearRegression()}
     X, y = line(20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)  # NumPy's, beside the error.
-        refused(blocks(**usual | params), error, match, X, y)
+    refused(blocks(**{"estimator": LinearRegression(), **params}), error, match, X, y)
+
+
+def test_labels_are_as_many_as_rows():
+    X, y = line(20)
     for labels in ((), (y[:-1],)):
-        refused(blocks(**usual), ValueError, r"requires y|same number of rows", X, *labels)
+        refused(
+            blocks(LinearRegression()), ValueError, "requires y|same number of rows", X, *labels
+        )
 
 
 # --- one record, one block
@@ -259,17 +260,14 @@ def test_who_ends_the_process_is_heard_and_what_cannot_be_copied_costs_nothing()
 
 @over("box", [np.asarray, pd.DataFrame])
 def test_an_output_of_another_shape_is_refused_before_the_charge(box):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
+    X = np.random.default_rng(0).normal(size=(400, 3))
     wrong = blocks(LinearRegression(), output="coef_", output_range=(-5, 5))
     shapes = r"has shape \(3,\), and output_range has \(\)"
     refused(wrong, ValueError, shapes, box(X), X[:, 0])
-    wrong.set_params(output_range=([-5] * 3, [5] * 3)).fit(box(X), X[:, 0])
     # As many rows of coefficients as there are labels, which nobody knows beforehand.
     ends = (np.full((3, 3), -5), np.full((3, 3), 5))
     right = blocks(LogisticRegression(), output="coef_", output_range=ends)
-    right.fit(box(X), y)
-    assert right.value_.shape == (3, 3)
+    assert right.fit(box(X), np.arange(400) % 3).value_.shape == (3, 3)
 
 
 # --- aggregates of the outputs of blocks
@@ -289,8 +287,6 @@ def test_without_noise_they_are_what_they_are_called():
     for how, truth in (("mean", values.mean(0)), ("winsorised", cut.mean(0))):
         np.testing.assert_allclose(found[how], truth, rtol=2e-3)
     np.testing.assert_allclose(found["median"], np.median(values, axis=0), atol=1)
-
-
-def test_the_number_of_blocks_grows_with_that_of_records():
+    # The number of blocks grows with that of records.
     numbers = [paid_blocks(n, HUGE, noise_source(0)) for n in (0, 100, 10_000, 1_000_000)]
     assert numbers == [2, 16, 251, 3981]

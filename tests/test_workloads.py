@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from boxed import Recorder, as_table
+from designs import refused
 from loops import over
 
 import skdp
@@ -84,7 +85,7 @@ def test_without_noise_it_is_exact_and_every_measurement_has_its_noise(monkeypat
     assert np.abs(asked.calls[1][0] - values).sum() == sensitivity
 
 
-def test_errors_intervals_and_files_of_a_release(tmp_path):
+def test_errors_and_intervals_of_a_release():
     X = np.random.default_rng(0).uniform(0, 1, (2000, 2))
     workload = Workload("ranges", 2)
     given = {"domain": skdp.Numeric(0, 1, bins=12), "workload": workload}
@@ -107,20 +108,12 @@ def test_errors_intervals_and_files_of_a_release(tmp_path):
     both = view.count("x0 < 0.5 or x1 >= 0.25", return_interval=True)
     rest = view.count("x0 >= 0.5 and x1 < 0.25", return_interval=True)
     assert both.value + rest.value == pytest.approx(view.synopsis_.total)
-    view.save(tmp_path / "view")
-    again = skdp.Synopsis.load(tmp_path / "view")
-    assert again.count("x0 < 0.5", return_interval=True) == view.count(
-        "x0 < 0.5", return_interval=True
-    )
     for wrong, error in (
         ({"workload": "ranges"}, TypeError),
         ({"domain": skdp.Numeric(0, 1, bins=2000)}, DomainError),
         ({"epsilon": 1e-12}, ValueError),
     ):
-        ledger = skdp.PrivacyLedger(1)
-        with pytest.raises(error):
-            skdp.HDMMSynthesizer(ledger=ledger, **{**given, **wrong}).fit(X)
-        assert ledger.spent == 0
+        refused(skdp.HDMMSynthesizer(**{**given, **wrong}), error, "", X)
 
 
 @over("kind, k", [("marginals", 1), ("prefixes", 2), ("ranges", 1)])

@@ -55,26 +55,15 @@ def test_the_table_is_whole():
     assert len(ITEMS) + len(shown) >= 150
     assert len({(work, item) for work, item, *_ in ITEMS}) == len(ITEMS)
     assert sum(check.startswith("open:") for *_, check in ITEMS) <= MOST_OPEN
-
-
-def test_every_figure_is_drawn():
     reproduce = pytest.importorskip("benchmarks.reproduce.__main__")
     assert set(FIGURES) == set(reproduce.figures())
 
 
-def test_every_rival_is_reproduced_as_published(monkeypatch):
+def test_every_rival_is_reproduced_as_published():
     classification = pytest.importorskip("benchmarks.reproduce.classification")
     dpcube = pytest.importorskip("benchmarks.reproduce.dpcube")
-    hdpview = pytest.importorskip("benchmarks.reproduce.hdpview")
     for name, method in classification.RELEASES.items():
         ours = name == "PrivPfC" or name.endswith("ours")
         given = getattr(method, "keywords", {}).get("calibration", "tight")
         assert given == ("tight" if ours else "paper")
     assert {given["calibration"] for given in dpcube.METHODS.values()} == {"paper"}
-    monkeypatch.setattr(dpcube, "people", lambda: dpcube.pd.DataFrame({"age": [40], "hours": [38]}))
-    assert dpcube.release(1.0, 0).calibration == "paper"
-    assert hdpview.BAYES is classification.BAYES
-    table = hdpview.CountTable.from_codes([[0] * 8], (4,) * 8)
-    # All eight columns are halved at once.
-    boxes = hdpview.tree_of(table, hdpview.Fraction(100), 0).boxes
-    assert len({(u - low == 4).sum() for low, u in zip(boxes.lower, boxes.upper, strict=True)}) == 1

@@ -35,18 +35,19 @@ def parents(draw, largest=30):
     return given
 
 
+def of_each(number, values):
+    """An array of so many values."""
+    return st.lists(values, min_size=number, max_size=number).map(np.array)
+
+
 @st.composite
 def measured_trees(draw, unmeasured=True, exact=True, largest=30, spread=100.0):
     """A tree with values and variances, some of them infinite or zero."""
     tree = Tree.from_parents(draw(parents(largest)))
     kinds = [st.floats(1 / spread, spread)]
     kinds += [st.just(np.inf)] * unmeasured + [st.just(0.0)] * exact
-    variances = draw(
-        st.lists(st.one_of(kinds), min_size=tree.n_nodes, max_size=tree.n_nodes).map(np.array)
-    )
-    values = draw(
-        st.lists(st.integers(-50, 50), min_size=tree.n_nodes, max_size=tree.n_nodes).map(np.array)
-    )
+    variances = draw(of_each(tree.n_nodes, st.one_of(kinds)))
+    values = draw(of_each(tree.n_nodes, st.integers(-50, 50)))
     return tree, values.astype(float), variances
 
 

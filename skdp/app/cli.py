@@ -10,6 +10,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .. import __version__
+
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
 
@@ -42,6 +44,7 @@ def parser() -> ArgumentParser:
         description=inspect.getdoc(parser),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action="version", version=f"skdp {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(
         _group(commands, "domain", "Check or propose a public domain."), check, "release.check"

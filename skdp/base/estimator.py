@@ -220,6 +220,10 @@ SAID: set[str] = set()
 # Share of epsilon for the counts of kept and skipped records: enough to see that a tenth of the
 # records is lost among some thousand records at epsilon 1, and hardly missed elsewhere.
 SKIPPED_SHARE = Fraction(1, 100)
+# With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
+# of weights of additive models, which are the largest, have a scale of at most 3.3e8 over their
+# epsilon, at least a tenth of that of the row, and 2**50 fits.
+_LEAST_EPSILON = Fraction(3, 10**6)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -477,8 +481,20 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         return None if self._max_rows_per_id() is None else self.privacy_id
 
     def _record_epsilon(self) -> Fraction:
-        """Budget of one row: epsilon, divided by the number of rows kept of each person."""
-        return as_epsilon(self.epsilon) / (self._max_rows_per_id() or 1)
+        """Budget of one row: epsilon, divided by the number of rows kept of each person.
+
+        Raises
+        ------
+        ValueError
+            If it is so small that noise might not fit into integers.
+        """
+        epsilon, most = as_epsilon(self.epsilon), self._max_rows_per_id() or 1
+        if epsilon < _LEAST_EPSILON * most:
+            raise ValueError(
+                f"epsilon must be at least {float(_LEAST_EPSILON * most):g}, got {self.epsilon!r}: "
+                "the noise of less might not fit into 64-bit integers."
+            )
+        return epsilon / most
 
     def _contributions(
         self, loss: PrivacyLoss, source: NoiseSource, rows: Frame | LazyRows, domain: Domain

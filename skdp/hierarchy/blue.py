@@ -390,8 +390,12 @@ def project_to_simplex(values: ArrayLike, total: float) -> FloatArray:
     return np.maximum(v - shift[last], 0.0)
 
 
-def without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
+def without_negatives(
+    counts: FloatArray, order: IntArray, precision: FloatArray | None = None
+) -> FloatArray:
     """Counts whose running sums are the nearest to those of noisy ones that never fall.
+
+    With the precision of each running sum, in this order, in units of its standard deviation.
 
     Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
     move quantiles towards the middle of the range; taking the same from all would take most of a
@@ -403,7 +407,8 @@ def without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
     if sums[-1] <= 0:
         return np.maximum(counts, 0.0)
     # The last sum is the total, which is known best: no other one is larger.
-    running = isotonic_regression(sums, y_min=0.0, y_max=float(sums[-1]))
+    top = float(sums[-1])
+    running = isotonic_regression(sums, sample_weight=precision, y_min=0.0, y_max=top)
     return np.diff(running, prepend=0.0)[np.argsort(order)]
 
 

@@ -8,6 +8,7 @@ network (`DrawsRecords`): a share p then has a standard deviation of at most 0.0
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -248,7 +249,7 @@ class NetworkModel(DrawsRecords, Release):
         total, nodes = float(facts["total"]), []
         demand(math.isfinite(total), "the total is not finite")
         for node in unpacked(facts["nodes"], arrays):
-            axis, parents = int(node["axis"]), tuple(node["parents"])
+            axis, parents = operator.index(node["axis"]), tuple(node["parents"])
             for parent, group in zip(parents, node["groups"], strict=True):
                 if group is not None:
                     every = np.arange(int(group.max(initial=-1)) + 1)

@@ -108,7 +108,7 @@ class Page:
             | {"caption": _caption(domain[name], of), "bars": _bars(synopsis, name, level)}
             for name, (_, of) in zip(domain.known, described.iterrows(), strict=True)
         ]
-        answers = _prepared_model(model)
+        answers, barred = _prepared_model(model), not isinstance(model, NetworkModel)
         levels = _LEVELS if answers else ()
         confidences = [Confidence(each, about=synopsis.about) for each in levels]
         data: dict[str, Any] = {
@@ -118,7 +118,7 @@ class Page:
             "levels": {f"{100 * each.level:g}": _law(model, each) for each in confidences},
             "columns": columns,
             "counted": synopsis.rows,
-            "estimated": isinstance(model, NetworkModel),
+            "estimated": not barred,
             "bins": BINS,
             "nothing": NOTHING,
             "draws": normal_draws(2),
@@ -133,7 +133,7 @@ class Page:
             counted=f"counting {synopsis.rows}" * bool(synopsis.rows),
             columns=f"{len(domain.known):,}",
             unit=_unit(loss),
-            level=f"{100 * level:g}",
+            margin=f", the line on it the margin of error at {100 * level:g}%" * barred,
             epsilon=epsilon + " (seeded: no guarantee)" * synopsis.seeded,
             mechanism=html.escape(synopsis.mechanism or "an unknown method"),
             about=html.escape(model.about),

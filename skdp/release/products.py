@@ -377,36 +377,49 @@ class Products:
         """
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
-        expected = np.prod([each.shares[at] for each, at in given], axis=0)
+        shares = [each.shares[at] for each, at in given]
+        expected = np.maximum(np.prod(shares, axis=0), 1e-12)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
-        weights = (each.weights[:, at] for each, at in given)
-        rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True)))
-        found = np.maximum(rows, first * second) / np.maximum(expected, 1e-12)
-        found = np.where(plain, found, 1.0)
-        known = axes in self.model.coefficients.looks
-        most = self._left_by_table(axes, members) if known else _most(self.records, first, second)
+        if axes in self.model.coefficients.looks:
+            rows, most = self._where_cut(axes, members, shares)
+        else:
+            weights = (each.weights[:, at] for each, at in given)
+            rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
+            most = _most(self.records, first, second)
+        found = np.where(plain, np.maximum(rows, first * second / expected), 1.0)
         own = np.where(plain, found**2 * own, 0.0)
         found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
         return found
 
-    def _left_by_table(self, axes: Axes, members: IntArray) -> FloatArray:
-        """Variance that a table leaves to counts whose conditions cut its groups.
+    def _where_cut(
+        self, axes: Axes, members: IntArray, shares: Sequence[FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Of conditions that cut groups of a table, how densely records lie in these groups.
 
-        Of the records of a group that one condition cuts, the table says how many meet the other.
+        And the variance that the table leaves: of the records of a group that one condition cuts,
+        it says how many meet the other. Both are alike for the two sides of a cut.
         """
         sides = []
-        for axis, size in zip(axes, self.model.sizes(axes), strict=True):
+        for axis, size, share in zip(axes, self.model.sizes(axes), shares, strict=True):
             given, at = self.given[axis], self.at[axis][members]
             means = given.means(size)
-            cut = given.basis.within(given.weights, means) > _ROUNDING
-            sides.append((means[:, at], cut[:, at]))
-        table, found = self.model.rows_in_groups(axes), np.zeros(len(members))
-        for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *reversed(sides))):
-            if cut.any():
-                records = counts.sum(axis=1)[:, None]
-                met = np.divide(counts @ other, records, out=np.zeros_like(own), where=records > 0)
-                found += (cut * _most(records, own, met)).sum(axis=0)
-        return found
+            within = given.basis.within(given.weights, means)
+            sides.append((means[:, at], np.where(within > _ROUNDING, within, 0.0)[:, at], share))
+        table, (found, there, expected) = (
+            self.model.rows_in_groups(axes),
+            np.zeros((3, len(members))),
+        )
+        for counts, (own, within, _), (other, _, share) in (
+            (table, *sides),
+            (table.T, *reversed(sides)),
+        ):
+            if within.any():
+                records, both = counts.sum(axis=1)[:, None], counts @ other
+                met = np.divide(both, records, out=np.zeros_like(both), where=records > 0)
+                found += ((within > 0) * _most(records, own, met)).sum(axis=0)
+                there += (within * both).sum(axis=0)
+                expected += (within * records).sum(axis=0) * share
+        return there / np.maximum(expected, 1e-12), found
 
 
 def _on(weights: FloatArray) -> FloatArray:

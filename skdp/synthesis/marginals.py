@@ -237,9 +237,6 @@ def _weight(weight: Any, columns: Any) -> Fraction:
 _MOST_COLUMNS = 4
 # Share of epsilon for the number of records, with one column and with more.
 _TOTAL_OF_ONE, _TOTAL = Fraction(5, 100), Fraction(2, 100)
-# The least part of a budget, for each column. A part is divided further, into a few thousandths at
-# least; noise of a rate below 2**-50 does not fit into 64-bit integers.
-_LEAST_PART = Fraction(1, 10**12)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -394,14 +391,7 @@ class MarginalSynthesizer(Synthesizer):
         as_prior(self.prior, domain, warn=True)
         used = len(used_attributes(domain.shape))
         total = epsilon * (_TOTAL if used > 1 else _TOTAL_OF_ONE)
-        parts = {"total": total, "views": epsilon - total}
-        if parts["total"] < _LEAST_PART * max(used, 1):
-            raise ValueError(
-                f"The part 'total' of epsilon is {float(total):.3g} for one row, which is too "
-                f"little to be divided: noise would not fit into 64-bit integers. Use a larger "
-                f"epsilon; with {used} columns every part needs {float(_LEAST_PART * used):.3g}."
-            )
-        return parts
+        return {"total": total, "views": epsilon - total}
 
     def _counted(self, domain):
         return domain.fine

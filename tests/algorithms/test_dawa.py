@@ -175,17 +175,6 @@ def test_siblings_are_pulled_together_by_james_stein():
 # --- in the estimator
 
 
-@pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive"])
-def test_missing_values_have_all_of_epsilon(partition):
-    domain = skdp.Domain({"x": skdp.Numeric(0, 50, bins=50, nullable=True)})
-    rows = np.append(np.full(3000, 7.5), np.full(100, np.nan))[:, None]
-    estimator = RangeTreeHistogram(epsilon=2.0, domain=domain, partition=partition, random_state=0)
-    estimator.fit(rows)
-    table = estimator.to_frame()
-    assert abs(table["count"].iloc[-1] - 100) < 12
-    assert table["count"].sum() == pytest.approx(estimator.count(), rel=1e-9)
-
-
 @pytest.mark.parametrize("partition", ["dawa", "ahp"])
 def test_records_lie_anywhere_in_their_group(partition):
     """A group of 64 equal bins: half of it holds a binomial number of its records."""

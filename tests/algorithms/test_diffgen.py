@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from grids import ATTRIBUTES, Recorder, informative, records, table_of
+from grids import ATTRIBUTES, Chooser, informative, records, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -24,7 +24,7 @@ def test_one_record_moves_the_diffgen_scores_by_0_or_1(data, n_classes):
     added = data.draw(records(n_classes))
     found = []
     for each in (rows, [*rows, added]):
-        record = Recorder()
+        record = Chooser()
         with pytest.MonkeyPatch.context() as monkeypatch:
             # The same specialisations for both, so that the scores can be compared.
             def first(scores, epsilon, score_range, *, random_state=None, record=record):
@@ -43,7 +43,7 @@ def test_one_record_moves_the_diffgen_scores_by_0_or_1(data, n_classes):
 
 @over("n_specializations", [1, 3, 50])
 def test_diffgen_partitions_the_codes(n_specializations, monkeypatch):
-    record = Recorder.installed(monkeypatch)
+    record = Chooser.installed(monkeypatch)
     axes, groups, labels = diffgen(
         informative(2000), ATTRIBUTES, Fraction(1), n_specializations=n_specializations
     )
@@ -81,7 +81,7 @@ def test_confusion_score_counts_pairs():
 
 
 def test_projection_selects_what_tells_labels_apart(monkeypatch):
-    record = Recorder.installed(monkeypatch)
+    record = Chooser.installed(monkeypatch)
     table = informative(5000)
     axes, groups, _ = projected_histogram(table, ATTRIBUTES, 5000, Fraction(1), n_attributes=2)
     assert axes == [0, 1]
@@ -91,7 +91,7 @@ def test_projection_selects_what_tells_labels_apart(monkeypatch):
 
 
 def test_as_published_selections_divide_by_twice_the_sensitivity(monkeypatch):
-    record = Recorder()
+    record = Chooser()
     monkeypatch.setattr(diffgen_module, "exponential", record)
     monkeypatch.delattr(diffgen_module, "noisy_max")
     given = {"epsilon": Fraction(1), "calibration": "paper"}

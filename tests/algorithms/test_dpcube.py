@@ -24,11 +24,14 @@ from skdp.inspection import sufficient_epsilon, usefulness
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 
 
-def covered_once(lower, upper, shape):
-    seen = np.zeros(shape, dtype=int)
-    for a, b in zip(lower, upper, strict=True):
-        seen[slices(a, b)] += 1
-    return (seen == 1).all()
+def assert_exact(view, cells):
+    """Its boxes hold each cell once, and its counts are theirs."""
+    exact, seen = [], np.zeros(cells.shape, dtype=int)
+    for box in zip(view.lower, view.upper, strict=True):
+        seen[slices(*box)] += 1
+        exact.append(cells[slices(*box)].sum())
+    assert (seen == 1).all()
+    np.testing.assert_allclose(view.counts, exact, atol=1e-9)
 
 
 # --- kd-tree: boxes of a noisy histogram
@@ -94,9 +97,7 @@ def test_two_step_without_noise_is_exact(cells):
         patch.setattr(dpcube, "discrete_laplace", recorder)
         parts = two_step_parts(Fraction(1), 0.25)
         view = two_step_kdtree(as_table(cells), parts, xi0=3, xi1=0.5)
-    assert covered_once(view.lower, view.upper, cells.shape)
-    exact = [cells[slices(a, b)].sum() for a, b in zip(view.lower, view.upper, strict=True)]
-    np.testing.assert_allclose(view.counts, exact, atol=1e-9)
+    assert_exact(view, cells)
     # Every cell, and every box again; each with sensitivity 1 and its part.
     first, second = recorder.calls
     assert first[0].size == cells.size and first[1:] == (Fraction(1, 4), 1)
@@ -125,9 +126,7 @@ def test_hierarchical_without_noise_is_exact(cells, height):
         parts = hierarchical_parts(Fraction(1), cells.shape, height)
         view = hierarchical_kdtree(as_table(cells), parts)
     assert len(parts) == height + 1 and sum(parts.values()) == 1
-    assert covered_once(view.lower, view.upper, cells.shape)
-    exact = [cells[slices(a, b)].sum() for a, b in zip(view.lower, view.upper, strict=True)]
-    np.testing.assert_allclose(view.counts, exact, atol=1e-9)
+    assert_exact(view, cells)
     assert all(sensitivity == 1 for _, _, sensitivity in recorder.calls)
     # A final box of level k has all that the levels above it left, exactly.
     left = {1 - Fraction(k, height + 1) for k in range(height + 1)}
@@ -170,56 +169,52 @@ def test_a_range_tree_is_estimated_by_gblue_on_a_tree_of_several_columns():
     np.testing.assert_allclose(np.sort(found[tree.leaves]), np.sort(view.counts), atol=1e-6)
 
 
-def test_heights_that_might_need_too_many_counts_are_refused():
-    with pytest.raises(ValueError, match="Take height=5"):
-        hierarchical_parts(Fraction(1), (10**6, 10), 12)
+@over(
+    "call, match",
+    [
+        (lambda: hierarchical_parts(Fraction(1), (10**6, 10), 12), "Take height=5"),
+        (lambda: hierarchical_parts(Fraction(1), (10**8,), 1), "fewer bins"),
+        (lambda: usefulness(0, 1), "n_cells"),
+        (lambda: usefulness(2, 1, 1), "delta"),
+        (lambda: sufficient_epsilon(0, 0.5), "before"),
+        (lambda: sufficient_epsilon(0.5, 0.5), "before|after"),
+        (lambda: sufficient_epsilon(math.nan, 0.5), "before"),
+    ],
+)
+def test_what_is_refused(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()
     assert len(hierarchical_parts(Fraction(1), (10**6, 10))) == 6
-    with pytest.raises(ValueError, match="fewer bins"):
-        hierarchical_parts(Fraction(1), (10**8,), 1)
 
 
 # --- fused counts and their errors
 
 
-def test_boxes_are_fused_with_the_sums_of_their_cells():
+@over("cells", [[50, 0, 9, 9, 9, 0, 0, 1], [[30] * 3, [0] * 3]])
+def test_boxes_are_fused_with_the_sums_of_their_cells(cells):
     # Equal noise in both: a box of n cells is worth n times as much as the sum of the cells.
-    for cells in ([50, 0, 9, 9, 9, 0, 0, 1], [[30] * 3, [0] * 3]):
-        cells = np.array(cells)
-        calls = []
+    calls = []
 
-        def recording(values, epsilon, *, random_state, calls=calls):
-            calls.append(discrete_laplace(values, epsilon, random_state=random_state))
-            return calls[-1]
+    def recording(*given, **more):
+        calls.append(discrete_laplace(*given, **more))
+        return calls[-1]
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dpcube, "discrete_laplace", recording)
-            view = two_step_kdtree(
-                as_table(cells), two_step_parts(Fraction(1)), xi0=10, xi1=1e9, random_state=1
-            )
-        noisy, again = calls
-        sums = np.array(
-            [noisy[slices(a, b)].sum() for a, b in zip(view.lower, view.upper, strict=True)]
-        )
-        sizes = (view.upper - view.lower).prod(axis=1)
-        assert (view.measured == again).all()
-        # Boxes of one size: what their cells exceed them by on average is taken off.
-        excess = np.array([(sums - again)[sizes == size].mean() for size in sizes])
-        np.testing.assert_allclose(
-            view.counts, again + (sums - excess - again) / (sizes + 1), atol=1e-9
-        )
-        assert sizes.max() > 1 and (sums != again).any()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dpcube, "discrete_laplace", recording)
+        parts = two_step_parts(Fraction(1))
+        view = two_step_kdtree(as_table(np.array(cells)), parts, xi0=10, xi1=1e9, random_state=1)
+    noisy, again = calls
+    boxes = zip(view.lower, view.upper, strict=True)
+    sums = np.array([noisy[slices(*box)].sum() for box in boxes])
+    sizes = (view.upper - view.lower).prod(axis=1)
+    assert (view.measured == again).all() and sizes.max() > 1 and (sums != again).any()
+    # Boxes of one size: what their cells exceed them by on average is taken off.
+    excess = np.array([(sums - again)[sizes == size].mean() for size in sizes])
+    fused = again + (sums - excess - again) / (sizes + 1)
+    np.testing.assert_allclose(view.counts, fused, atol=1e-9)
 
 
 # --- usefulness
-
-
-def test_what_usefulness_refuses():
-    for wrong, more in (((0, 1), {}), ((2, 0), {}), ((2, 1, 1), {}), ((2, 1), {"n_queries": 0})):
-        with pytest.raises(ValueError):
-            usefulness(*wrong, **more)
-    for wrong in ((0, 0.5), (0.5, 1), (0.5, 0.5), (math.nan, 0.5)):
-        with pytest.raises(ValueError, match=r"before|after"):
-            sufficient_epsilon(*wrong)
 
 
 def test_usefulness_of_the_papers_example():

@@ -7,17 +7,17 @@ them, over the choice of its seed, is below 1e-6.
 import math
 from collections import defaultdict
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from grids import ATTRIBUTES, Recorder, informative, records, table_of
+from boxed import Recorder
+from grids import ATTRIBUTES, Chooser, informative, records, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
 from scipy import stats
 
-from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor
 from skdp.algorithms import privpfc
 from skdp.algorithms.groupings import groupings
@@ -29,7 +29,6 @@ from skdp.algorithms.privpfc import (
     candidate_grids,
     cell_limit,
     grid_scores,
-    measure_grid_counts,
     merged_groupings,
     merging_budget,
     neighbouring_grids,
@@ -200,13 +199,6 @@ def test_scores_are_exact_however_they_are_counted(data, n_classes, cells, chunk
     assert found.tolist() == expected
 
 
-def test_coarser_options_are_those_whose_groups_are_unions():
-    assert [each.tolist() for each in halves(3).coarser] == [[0], [1], [1, 2], [1, 2, 3]]
-    # All three categories, then each against the others: these do not refine each other.
-    assert [each.tolist() for each in OPTIONS[1].coarser] == [[0], [1, 2, 3, 4], [2], [3], [4]]
-    assert OPTIONS[1].first.sizes.tolist() == [1, 3]
-
-
 # ---------------------------------------------------------------------------------- candidates
 
 
@@ -233,23 +225,17 @@ def test_pool_holds_every_grid_where_there_is_room():
 def test_pools_are_distinct_small_enough_and_hold_the_top(widths, limit, most, seed):
     options = [halves(width - 1) for width in widths]
     sizes = [each.sizes for each in options]
+    drawn = pooled(candidate_grids, options, limit, most, random_state=seed)
+    near = pooled(neighbouring_grids, drawn[-1], options, limit, most, random_state=seed)
     top = np.zeros(len(sizes), dtype=np.int16)
-    pools = [
-        pooled(candidate_grids, options, limit, most, random_state=seed),
-        pooled(paper_grids, sizes, limit, most),
-    ]
-    start = pools[0][-1]
-    pools.append(pooled(neighbouring_grids, start, options, limit, most, random_state=seed))
-    for pool in pools:
+    for pool, held in (
+        (drawn, top), (pooled(paper_grids, sizes, limit, most), top), (near, drawn[-1])
+    ):  # fmt: skip
         assert 1 <= len(pool) <= most
         assert len(np.unique(pool, axis=0)) == len(pool)
         cells = np.prod([s[pool[:, axis]] for axis, s in enumerate(sizes)], axis=0)
-        assert (cells <= limit).all()
-    for pool in pools[:2]:
-        assert (pool == top).all(axis=1).any()
-    changed = (pools[2] != pools[0][-1]).sum(axis=1)
-    assert changed.max() <= 3
-    assert (changed == 0).any()
+        assert (cells <= limit).all() and (pool == held).all(axis=1).any()
+    assert (near != drawn[-1]).sum(axis=1).max() <= 3
 
 
 def test_paper_order_is_level_by_level():
@@ -272,38 +258,31 @@ def test_cell_limit():
 @over("n_records, stages", [(3_000, 1), (30_000, 2), (300_000, 7)])
 def test_selection_spends_its_part(monkeypatch, n_records, stages, merged):
     parts = privpfc_parts(Fraction(1, 2))
+    quality = Quality.for_counts(parts["counts"], 0.7 if merged else 0.35 * (stages > 1))
     # The number of stages depends on the noisy number of records alone.
     for table in (informative(n_records), informative(0)):
-        record = Recorder.installed(monkeypatch)
+        record = Chooser.installed(monkeypatch)
         grid = select_grid(table, OPTIONS, n_records, parts, merged=merged, random_state=0)
-        assert sum(epsilon for _, epsilon, _ in record.calls) == parts["grid"]
-        assert len(record.calls) == stages
-        assert len({epsilon for _, epsilon, _ in record.calls}) == 1
-        penalty = 0.7 if merged else 0.35 * (stages > 1)
-        quality = Quality.for_counts(parts["counts"], penalty)
-        assert {widest for *_, widest in record.calls} == {quality.score_range}
+        spent = [(epsilon, widest) for _, epsilon, widest in record.calls]
+        assert spent == [(parts["grid"] / stages, quality.score_range)] * stages
         if table.n:
             assert OPTIONS[0].sizes[grid[0]] == 2
             assert OPTIONS[1].sizes[grid[1]] == 3
             assert grid[2] == 0
-    # The paper's selection spends it with the paper's bound.
-    record = Recorder.installed(monkeypatch)
-    select_grid(informative(300_000), OPTIONS, 300_000, parts, calibration="paper", random_state=0)
+
+
+@over("sensitivity", ["2.2", "exact"])
+def test_the_papers_selection_spends_its_part_with_the_papers_bound(monkeypatch, sensitivity):
+    parts, record = privpfc_parts(Fraction(1, 2)), Chooser.installed(monkeypatch)
+    more = {"calibration": "paper", "random_state": 0}
+    if sensitivity == "exact":
+        more["sensitivity"] = sensitivity
+        bound = 2 * Quality.of_the_paper(parts["counts"]).sensitivity
+    else:
+        bound = math.ceil(2.2 * UNIT)
+    select_grid(informative(3_000), OPTIONS, 3_000, parts, **more)
     ((_, epsilon, widest),) = record.calls
-    assert epsilon == parts["grid"] and widest == math.ceil(2.2 * UNIT)
-    record = Recorder.installed(monkeypatch)
-    select_grid(
-        informative(0), OPTIONS, 9, parts, calibration="paper", sensitivity="exact", random_state=0
-    )
-    ((*_, widest),) = record.calls
-    assert widest == 2 * Quality.of_the_paper(parts["counts"]).sensitivity
-
-
-@over("n_records", [-70, 0.4])
-@over("calibration", ["tight", "paper"])
-def test_without_records_the_grid_of_one_cell_is_left(n_records, calibration):
-    parts = privpfc_parts(Fraction(1))
-    assert not select_grid(informative(0), OPTIONS, n_records, parts, calibration=calibration).any()
+    assert (epsilon, widest) == (parts["grid"], bound)
 
 
 # ------------------------------------------------------------------------------------- merging
@@ -321,29 +300,15 @@ def with_shares(n_rows, seed=0):
     return CountTable.from_codes(np.column_stack([codes, label]), (9, 2, 12, 2))
 
 
-def counts_noised(monkeypatch):
-    """Exact counts that are to get noise from now on, with epsilon: each gets 7 instead."""
-    seen = []
-
-    def record(values, epsilon, *, random_state):
-        assert isinstance(random_state, NoiseSource)
-        seen.append((values.copy(), epsilon))
-        return values + 7
-
-    monkeypatch.setattr(privpfc, "discrete_laplace", record)
-    return seen
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 7), Fraction(30)])
+@over("epsilon", [Fraction(1, 7), Fraction(30)])
 def test_merging_counts_each_predictor_by_label_and_spends_its_part(monkeypatch, epsilon):
-    seen = counts_noised(monkeypatch)
-    table = with_shares(2_000)
+    recorder, table = Recorder(), with_shares(2_000)
+    monkeypatch.setattr(privpfc, "discrete_laplace", recorder)
     merged_groupings(table, LINES, 64, epsilon, random_state=0)
     # Nothing is to be merged in the second.
-    assert [values.tolist() for values, _ in seen] == [
-        table.dense([axis, 3]).tolist() for axis in (0, 2)
-    ]
-    parts = [part for _, part in seen]
+    for (values, _, sensitivity), axis in zip(recorder.calls, (0, 2), strict=True):
+        assert values.tolist() == table.dense([axis, 3]).tolist() and sensitivity == 1
+    parts = [part for _, part, _ in recorder.calls]
     assert sum(parts) == epsilon
     assert parts[1] / parts[0] == pytest.approx((12 / 8) ** (1 / 3), rel=0.01)
 
@@ -357,11 +322,9 @@ def test_merging_finds_the_values_that_belong_together():
     assert numbers[0].tolist() == [0] * 5 + [1] * 3 + [2]
     assert categories[0].tolist() == [0, 1, 1] * 4
     assert [int(groups.max()) + 1 for groups in categories] == [2, 3, 4, 6, 8, 11]
-    for coarse, fine in zip(categories, categories[1:], strict=False):
+    for coarse, fine in pairwise(categories):
         assert len(set(zip(coarse, fine, strict=True))) == len(set(fine))
-    # No more groups than wanted, and more than two labels.
-    found = merged_groupings(with_shares(100), LINES, 4, Fraction(1), random_state=0)
-    assert [max(int(groups.max()) + 1 for groups in each) for each in found if each] == [4, 4]
+    # More than two labels.
     codes = np.repeat(np.arange(12), 900)
     table = CountTable.from_codes(np.column_stack([codes, codes % 3]), (12, 3))
     (found,) = merged_groupings(table, [LINES[2]], 64, Fraction(3), random_state=0)
@@ -380,22 +343,6 @@ def test_merging_is_paid_for_where_there_are_many_records():
 
 
 # -------------------------------------------------------------------------------------- counts
-
-
-def test_counts_are_exact_plus_noise_of_every_cell(monkeypatch):
-    seen = counts_noised(monkeypatch)
-    table = informative(500).project([0, 1, 3])
-    groups = [OPTIONS[0].groups[0], OPTIONS[1].groups[-1]]
-    source = noise_source(0)
-    counts = measure_grid_counts(table, [0, 1], groups, Fraction(1, 3), source)
-    ((exact, epsilon),) = seen
-    assert epsilon == Fraction(1, 3)
-    assert exact.shape == (2, 2, 2)
-    expected = np.zeros((2, 2, 2), dtype=np.int64)
-    for codes, count in zip(table.codes, table.counts, strict=True):
-        expected[groups[0][codes[0]], groups[1][codes[1]], codes[2]] += count
-    assert np.array_equal(exact, expected)
-    assert np.array_equal(counts, expected + 7)
 
 
 def test_shares_are_proportions():

@@ -5,7 +5,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from boxed import Recorder, as_table, dense_tables, slices
+from boxed import Recorder, as_table, corners, dense_tables, slices
 from exact_laws import probability_of_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,13 +126,7 @@ def test_privtree_without_noise_equals_the_recursion(cells, n_split, epsilon):
         patch.setattr(pt, "discrete_laplace", recorder := Recorder())
         patch.setattr(pt, "above_threshold", recorder.above_threshold)
         view = privtree(as_table(cells), parts, n_split=n_split)
-    found = sorted(
-        (tuple(a), tuple(b), c)
-        for a, b, c in zip(
-            view.boxes.lower.tolist(), view.boxes.upper.tolist(), view.counts.tolist(), strict=True
-        )
-    )
-    d = cells.ndim
-    assert found == sorted(
-        privtree_by_recursion(cells, public, [0] * d, list(cells.shape), [0] * d, 0)
-    )
+    found = [(*ends, count) for ends, count in zip(corners(view.boxes), view.counts, strict=True)]
+    nowhere = [0] * cells.ndim
+    expected = privtree_by_recursion(cells, public, nowhere, list(cells.shape), nowhere, 0)
+    assert sorted(found) == sorted(expected)

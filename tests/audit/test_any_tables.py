@@ -10,7 +10,6 @@ from loops import over
 from replays import BRANCHES
 from sklearn.base import BaseEstimator
 
-from skdp.audit import replay
 from skdp.exceptions import ReplayError
 from skdp.mechanisms import discrete_laplace, noisy_max
 
@@ -95,13 +94,6 @@ def test_what_is_steered_by_something_exact_is_refuted(by, what):
     assert replay_any(Steered("the noisy size", what), LINE, tables | {by: FACTS[by]}) is None
 
 
-def test_neighbours_on_one_side_of_a_threshold_show_nothing():
-    steered = Steered("the size", "a budget")
-    assert replay(steered, LINE, LINE[:-1], epsilon=2).passed
-    assert replay_any(steered, LINE, {"fewer": LINE[:-1]}) is None
-    assert "rate 1/2 and 1/4" in replay_any(steered, LINE, {"more": FACTS["the size"]})
-
-
 def test_all_ways_to_make_up_outputs_are_tried():
     class Steps(BaseEstimator):
         """Decides by an exact number after a large answer only."""
@@ -114,16 +106,6 @@ def test_all_ways_to_make_up_outputs_are_tried():
     tables = {"less": LINE[:3]}
     assert replay_any(Steps(), LINE, tables, outputs=["exact", "low", "blank"]) is None
     assert "less, outputs 'high': the runs differ at call 2" in replay_any(Steps(), LINE, tables)
-
-
-def test_a_longer_run_on_either_table_is_refuted():
-    def rounds(records):
-        for _ in range(len(records)):
-            noisy_max([1, 2], 0.01, 1)
-
-    for data, other in ((LINE, LINE[:3]), (LINE[:3], LINE)):
-        text = replay_any(rounds, data, {"the other": other})
-        assert "call 4, selection in test_a_longer" in text and "on one data set only" in text
 
 
 def test_an_estimator_that_always_fails_is_not_alike():

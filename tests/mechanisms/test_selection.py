@@ -153,17 +153,6 @@ def test_selections_have_the_exact_law(name):
 # Exactly which noise is drawn, and what is done with it.
 
 
-LISTS = [(5, 1, 3, 3, 0), (2, 2, 2, 2, 2), (0, 4, 0, 4, 3)]
-
-
-@over("scores", LISTS)
-@over("k", [1, 2, 3])
-def test_sets_have_the_enumerated_law(scores, k):
-    exact = law_of_canonical(scores, math.exp(-1 / 4), k)
-    size = max(600, 40 * len(exact))
-    assert fit(drawn(several("canonical", k), scores, 1.0, 2, size, 6), exact) > ALARM
-
-
 def test_log_weights_are_those_of_the_decimals(monkeypatch):
     """The floating-point weights of a race, against the exact ones that decide close races."""
     weights, exact = [], []
@@ -184,12 +173,6 @@ def test_log_weights_are_those_of_the_decimals(monkeypatch):
     assert len(weights) == len(exact) > 500
     for (weight, margin), true in zip(weights, exact, strict=True):
         assert abs(weight - true) <= margin + 2.0**-48 * (100 + abs(weight))
-
-
-def test_large_gaps_give_the_true_winners():
-    scores = 2**53 - 10**6 * np.arange(400)[::-1]
-    chosen = top_k(scores, 60, 0.01, 1, method="canonical", ordered=False)
-    assert chosen.tolist() == list(range(340, 400))
 
 
 def test_auto_takes_one_round_where_scores_are_close_and_a_set_where_they_are_apart(monkeypatch):
@@ -215,29 +198,21 @@ def test_auto_takes_one_round_where_scores_are_close_and_a_set_where_they_are_ap
     assert taken == [0.1] * 3
 
 
-def test_segments_equal_a_loop():
+def test_segments_and_winners_follow_from_scores_and_noise():
     rng = np.random.default_rng(1)
     for seed in range(60):
         scores = rng.integers(-4, 5, size=rng.integers(1, 60))
         starts = np.flatnonzero(np.append(True, rng.random(scores.size - 1) < rng.random()))
         noisy = scores + geometric(scores.size, 2.0, 1, random_state=seed)
         segments = zip(starts, np.split(noisy, starts[1:]), strict=True)
-        expected = [start + np.argmax(segment) for start, segment in segments]
         winners = noisy_max(scores, 2.0, 1, starts=starts, random_state=seed)
-        assert winners.dtype == np.int64
-        assert winners.tolist() == expected
-
-
-def test_top_k_is_the_stable_order_of_score_plus_noise():
-    rng = np.random.default_rng(2)
-    for seed in range(100):
-        scores = rng.integers(-3, 4, size=rng.integers(1, 12))
+        assert winners.tolist() == [start + np.argmax(segment) for start, segment in segments]
+        # The k largest, in a stable order.
         k = int(rng.integers(1, scores.size + 1))
         noisy = scores + geometric(scores.size, 3.0, 2 * k, random_state=seed)
-        expected = sorted(range(scores.size), key=lambda i: (-noisy[i], i))[:k]
         chosen = top_k(scores, k, 3.0, 2, random_state=seed)
-        assert chosen.dtype == np.int64
-        assert chosen.tolist() == expected
+        assert chosen.tolist() == sorted(range(scores.size), key=lambda i: (-noisy[i], i))[:k]
+        assert winners.dtype == chosen.dtype == np.int64
 
 
 @over("name", MECHANISMS)
@@ -259,34 +234,37 @@ def test_extreme_scores_do_not_overflow(name):
 
 @over("name", MECHANISMS)
 @over(
-    "scores, epsilon, score_range, error, message",
+    "scores, epsilon, score_range, message",
     [
-        ([], 1.0, 1, ValueError, "at least one score"),
-        ([0.5, 1.5], 1.0, 1, TypeError, "scores must be integers.*np.floor"),
-        ([1, 2], 0, 1, ValueError, "epsilon"),
-        ([1, 2], 1.0, 0, ValueError, "score_range must be at least 1"),
-        ([1, 2], 1.0, 2**60, ValueError, "does not fit into 64-bit"),
+        ([], 1.0, 1, "at least one score"),
+        ([0.5, 1.5], 1.0, 1, "scores must be integers.*np.floor"),
+        ([1, 2], 0, 1, "epsilon"),
+        ([1, 2], 1.0, 0, "score_range must be at least 1"),
+        ([1, 2], 1.0, 2**60, "does not fit into 64-bit"),
     ],
 )
-def test_bad_arguments(name, scores, epsilon, score_range, error, message):
+def test_bad_arguments(name, scores, epsilon, score_range, message):
     mechanism, _, _ = MECHANISMS[name]
-    with pytest.raises(error, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         mechanism(scores, epsilon, score_range)
 
 
 @over(
-    "k, keywords, error, message",
+    "k, keywords, message",
     [
-        (0, {}, ValueError, "k must be at least 1"),
-        (4, {}, ValueError, "k=4 candidates were asked for, but there are 3"),
-        (2, {"method": "canonical"}, ValueError, "selects a set, which has no order"),
-        (2, {"method": "sets"}, ValueError, "method must be"),
-        (2, {"ordered": 1}, TypeError, "ordered must be True or False"),
+        (0, {}, "k must be at least 1"),
+        (4, {}, "k=4 candidates were asked for, but there are 3"),
+        (2, {"method": "canonical"}, "selects a set, which has no order"),
+        (2, {"method": "sets"}, "method must be"),
+        (2, {"ordered": 1}, "ordered must be True or False"),
     ],
 )
-def test_bad_choices_of_several(k, keywords, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_choices_of_several(k, keywords, message):
+    with pytest.raises((TypeError, ValueError), match=message):
         top_k([1, 2, 3], k, 1.0, 1, **keywords)
-    for starts in ([], [1], [0, 0], [0, 2, 1], [0, 3], [0.0, 1.0], [[0], [1]], [-1, 0], 0):
-        with pytest.raises((TypeError, ValueError), match="starts must"):
-            noisy_max([1, 2, 3], 1.0, 1, starts=starts)
+
+
+@over("starts", [[], [1], [0, 0], [0, 2, 1], [0, 3], [0.0, 1.0], [[0], [1]], [-1, 0], 0])
+def test_bad_segments(starts):
+    with pytest.raises((TypeError, ValueError), match="starts must"):
+        noisy_max([1, 2, 3], 1.0, 1, starts=starts)

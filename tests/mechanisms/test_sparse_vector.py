@@ -159,21 +159,15 @@ def test_split_and_scales(script, cutoff, monotonic):
 
 def test_comparisons_gaps_and_cutoff(script):
     script([7], [10, 2, 0, 30, 0])
-    vector = SparseVector(1, 100, 2, monotonic=True)
-    at = 100 + 7 + vector._offset
-    assert vector.query(at - 10) is True
-    assert vector.gaps.tolist() == [0] and vector.remaining == 1
-    assert vector.query(at - 3) is False
-    assert vector.gaps.tolist() == [0]
-    assert vector.query(at - 1) is False
-    assert vector.query(at + 12) is True
-    assert vector.remaining == 0
-    assert vector.positives.tolist() == [0, 3]
-    assert vector.gaps.tolist() == [0, 42]
-    assert vector.answers.size == 0 and vector.n_queries == 4
+    asked = SparseVector(1, 100, 2, monotonic=True)
+    at = 100 + 7 + asked._offset
+    answers = [asked.query(at + above) for above in (-10, -3, -1, 12)]
+    assert answers == [True, False, False, True]
+    assert asked.positives.tolist() == [0, 3] and asked.gaps.tolist() == [0, 42]
+    assert asked.remaining == asked.answers.size == 0
     with pytest.raises(RuntimeError, match="All 2 positive answers"):
-        vector.query(0)
-    assert vector.n_queries == 4
+        asked.query(0)
+    assert asked.n_queries == 4
 
 
 def test_refreshing_draws_a_threshold_for_each_positive(script):
@@ -238,10 +232,6 @@ def test_thresholds_in_order():
     assert vector.query_many([-5_000, -5_000]).tolist() == [False, True]
     with pytest.raises(ValueError, match="4 thresholds were given"):
         vector.query(0)
-    vector = SparseVector(1, [10, 20], 4)
-    with pytest.raises(ValueError, match="one threshold"):
-        vector.query_many([1, 2, 3])
-    assert vector.n_queries == 0
 
 
 @over("value", [10**30, 2**63, np.uint64(2**64 - 1), 2**62])
@@ -275,35 +265,70 @@ def test_expecting_many_queries_raises_low_thresholds_only():
 # Parameters, ledger, copies
 
 
-def test_bad_parameters_cost_nothing():
-    ledger = skdp.PrivacyLedger(1)
-    usual = {"epsilon": 1, "threshold": 5, "cutoff": 2, "ledger": ledger}
-    for name, values in {
-        "cutoff": [0],
-        "threshold": [math.nan, "5", [], [[1]], [1, math.inf]],
-        "monotonic": ["no"],
-        "ratio": [0],
-        "answer_share": [1],
-        "variant": ["book"],
-        "noise": ["none"],
-        "expected_queries": [0],
-    }.items():
-        for value in values:
-            with pytest.raises((ValueError, TypeError), match=name):
-                SparseVector(**usual | {name: value})
-    with pytest.raises(ValueError, match="scale"):
-        SparseVector(1e-20, 5, 2)
+def vector(**changed):
+    return SparseVector(**{"epsilon": 1, "threshold": 5, "cutoff": 2} | changed)
+
+
+def passes(answers=(1, 2), **changed):
+    return sparse_vector_top_k(answers, **{"k": 1, "epsilon": 1.0, "threshold": 5} | changed)
+
+
+class Untouchable:
+    def __array__(self, *args, **kwargs):
+        raise AssertionError("The records were read.")
+
+
+def cells_of(**changed):
+    given = {"codes": Untouchable(), "shape": (2, 2), "epsilon": 1.0, "threshold": 5} | changed
+    return sparse_counts(counts=[1], **given)
+
+
+@over(
+    "function, changed, message",
+    [
+        (vector, {"cutoff": 0}, "cutoff"),
+        *(
+            (vector, {"threshold": bad}, "threshold")
+            for bad in (math.nan, "5", [[1]], [1, math.inf])
+        ),
+        (vector, {"monotonic": "no"}, "monotonic"),
+        (vector, {"ratio": 0}, "ratio"),
+        (vector, {"answer_share": 1}, "answer_share"),
+        (vector, {"variant": "book"}, "variant"),
+        (vector, {"expected_queries": 0}, "expected_queries"),
+        (vector, {"epsilon": 1e-20}, "scale"),
+        (passes, {"threshold": [1, 2]}, "threshold"),
+        (passes, {"answers": [1.0, 2.0]}, "answers must be integers"),
+        (passes, {"answers": [[1, 2]]}, "one-dimensional"),
+        (passes, {"max_passes": 0}, "max_passes"),
+        (cells_of, {"threshold": 0}, "threshold must be at least 1"),
+        (cells_of, {"threshold": 2**60 + 1}, "at most 2\\*\\*60"),
+        (cells_of, {"shape": ()}, "at least one column"),
+        (cells_of, {"shape": (2**31 + 1,)}, "at most 2\\*\\*31 codes"),
+        (cells_of, {"max_false": 0}, "max_false"),
+        (
+            cells_of,
+            {"shape": (10**6,) * 5},
+            "a threshold of at least 57, a larger epsilon, or raise",
+        ),
+        *((cells_of, {"codes": bad}, "codes") for bad in ([[0.5, 1.0]], [[0, 1, 1]], [[0, 1]] * 2)),
+        (least_threshold, {"n_cells": 0, "epsilon": 1, "expected_false": 1}, "n_cells"),
+    ],
+)
+def test_bad_parameters_are_refused_before_anything_is_read_or_spent(function, changed, message):
+    ledger = skdp.PrivacyLedger()
+    given = {"ledger": ledger} if function in (vector, passes) else {}
+    with pytest.raises((ValueError, TypeError), match=message):
+        function(**changed, **given)
     assert ledger.spent == 0
 
 
-@over("value", [1.0, np.nan, "1", None, True, 1 + 0j, Fraction(1, 2)])
+@over("value", [1.0, np.nan, "1", None, True, Fraction(1, 2)])
 def test_answers_of_the_wrong_type_are_refused_by_type(value):
-    vector = SparseVector(1, 0, 1)
+    asked = vector()
     with pytest.raises(TypeError, match="answers must be integers"):
-        vector.query(value)
-    with pytest.raises(ValueError, match="one-dimensional"):
-        vector.query_many([[1, 2]])
-    assert vector.n_queries == 0 and vector.remaining == 1
+        asked.query(value)
+    assert asked.n_queries == 0 and asked.remaining == 2
 
 
 def test_the_ledger_pays_when_it_is_made():
@@ -368,19 +393,6 @@ def test_passes_go_on_until_k_are_found():
     assert sorted(sparse_vector_top_k(np.full(5, 10**6), 8, 1.0, 0).tolist()) == [0, 1, 2, 3, 4]
 
 
-def test_passes_refuse_what_makes_no_sense():
-    ledger = skdp.PrivacyLedger()
-    for bad in ({"threshold": [1, 2]}, {"expected_queries": 5}, {"answer_share": 0.5}):
-        with pytest.raises(TypeError):
-            sparse_vector_top_k([1, 2], 1, 1.0, **({"threshold": 5, "ledger": ledger} | bad))
-    for answers, error in (([1.0, 2.0], TypeError), ([[1, 2]], ValueError)):
-        with pytest.raises(error, match="answers must be|one-dimensional"):
-            sparse_vector_top_k(answers, 1, 1.0, 5, ledger=ledger)
-    assert ledger.spent == 0
-    with pytest.raises(ValueError, match="max_passes"):
-        sparse_vector_top_k([1, 2], 1, 1.0, 5, max_passes=0)
-
-
 def test_negative_answers_are_below_their_bound_as_often_as_it_says():
     vector = SparseVector(1.0, 20, 3, random_state=0)
     bound = vector.negative_below(0.75)
@@ -390,9 +402,6 @@ def test_negative_answers_are_below_their_bound_as_often_as_it_says():
     # At most a quarter, and less, because the noise of the query is left out.
     assert 20 < negative < 500
     assert vector.negative_below(0.99) > bound > 20
-    for options in ({"noise": "two-sided"}, {"variant": "dwork-roth"}, {"threshold": [1, 2]}):
-        with pytest.raises(ValueError, match="one threshold"):
-            SparseVector(1.0, cutoff=1, **{"threshold": 1, **options}).negative_below()
 
 
 # ------------------------------------------------------------------------------------------------
@@ -423,11 +432,6 @@ def test_errors_by_hand():
     # The mean of those that were selected, as in the dissertation, however few.
     assert score_error_rate(values, [3], 3) == pytest.approx(1 - 7 * 3 / 23)
     assert score_error_rate(values, [], 3) == 1
-    for places, k in (([0, 0], 2), ([0], 7), ([0], 0)):
-        with pytest.raises(ValueError, match="k"):
-            score_error_rate(values, places, k)
-    with pytest.raises(ValueError, match="beta"):
-        sparse_vector_alpha(5, 1.0, beta=0)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -470,10 +474,8 @@ def outcomes(count, rate, threshold, levels=3):
     "n, rate, threshold",
     [
         (1, Fraction(1), 1),
-        (4, Fraction(1), 1),
         (4, Fraction(1, 10**6), 1),
         (30, Fraction(1, 3), 2),
-        (60, Fraction(3), 1),
         (60, Fraction(1, 7), 9),
         (25, Fraction(2), 60),
     ],
@@ -507,74 +509,44 @@ def test_an_undecided_word_draws_another():
 # --- which cells
 
 
-@over("count", [0, 1, 3, 5, 6])
+@over("count", [0, 1, 3, 6])
 def test_cells_are_drawn_without_replacement_and_uniformly(count):
     source = noise_source(11)
     every = list(itertools.combinations(itertools.product(range(2), range(3)), count))
     runs = 60 * len(every)
-    seen = Counter(
-        tuple(map(tuple, sparse_vector.draw_cells((2, 3), count, source).tolist()))
-        for _ in range(runs)
-    )
+    drawn = (sparse_vector.draw_cells((2, 3), count, source).tolist() for _ in range(runs))
+    seen = Counter(tuple(map(tuple, cells)) for cells in drawn)
     assert set(seen) <= set(every)
-    if count:
-        assert stats.chisquare([seen[each] for each in every]).pvalue > ALARM or len(every) == 1
+    assert len(every) == 1 or stats.chisquare([seen[each] for each in every]).pvalue > ALARM
 
 
 # --- the law of the whole release
 
-TABLES = {
-    "empty": ([], []),
-    "one cell": ([[0, 1]], [2]),
-    "three cells": ([[0, 0], [0, 1], [1, 1]], [1, 2, 4]),
-    "zeros": ([[0, 0], [1, 0]], [0, 3]),
-    "full": ([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 2, 3]),
-}
 
-
-def p_value(seen, runs, counts, rate, threshold):
-    """Chi-square test of the joint distribution over all four cells; rare outcomes together."""
-    each = [outcomes(count, rate, threshold) for count in counts]
-    law = {
-        key: runs * math.prod(p[k] for p, k in zip(each, key, strict=True))
-        for key in itertools.product(range(5), repeat=4)
-    }
-    common = [key for key, mean in law.items() if mean >= 10]
-    observed = [seen[key] for key in common]
-    expected = [law[key] for key in common]
-    observed.append(runs - sum(observed))
-    expected.append(runs - sum(expected))
-    return stats.chisquare(observed, expected).pvalue
-
-
+# Counts of the four cells, of which those of None are not given.
 @over(
-    "name, threshold",
-    [
-        ("empty", 1),
-        ("one cell", 3),
-        ("three cells", 1),
-        ("three cells", 3),
-        ("zeros", 2),
-        ("full", 1),
-    ],
+    "counts, threshold",
+    [([None] * 4, 1), ([1, 2, None, 4], 3), ([0, None, 3, None], 2), ([0, 1, 2, 3], 1)],
 )
-def test_the_release_has_the_law_of_noise_on_every_cell(name, threshold):
-    codes, counts = TABLES[name]
-    source = noise_source(5)
-    runs = 2500
-    seen = Counter()
-    for _ in range(runs):
-        cells, noisy = sparse_counts(codes, counts, SQUARE, 0.5, threshold, random_state=source)
+def test_the_release_has_the_law_of_noise_on_every_cell(counts, threshold):
+    given = [place for place in range(4) if counts[place] is not None]
+    codes, known = np.array([divmod(place, 2) for place in given]), [counts[i] for i in given]
+    source, seen = noise_source(5), Counter()
+    for _ in range(5000):
+        cells, noisy = sparse_counts(
+            codes.reshape(-1, 2), known, SQUARE, 0.5, threshold, random_state=source
+        )
         states = [0] * 4
         for (a, b), value in zip(cells.tolist(), noisy.tolist(), strict=True):
             states[2 * a + b] = min(value - threshold, 3) + 1
         seen[tuple(states)] += 1
-    table = np.zeros(SQUARE, dtype=int)
-    for cell, count in zip(codes, counts, strict=True):
-        table[tuple(cell)] = count
-    assert p_value(seen, runs, table.ravel(), 0.5, threshold) > ALARM
-    for factor in (0.8, 1.25):
-        assert p_value(seen, runs, table.ravel(), 0.5 * factor, threshold) < ALARM
+
+    def exact(rate):
+        each = [outcomes(count or 0, rate, threshold) for count in counts]
+        states = itertools.product(range(5), repeat=4)
+        return {key: math.prod(p[k] for p, k in zip(each, key, strict=True)) for key in states}
+
+    assert fit(seen, exact(0.5)) > ALARM > max(fit(seen, exact(0.5 * by)) for by in (0.8, 1.25))
 
 
 def test_false_cells_do_not_depend_on_the_records():
@@ -618,26 +590,8 @@ def test_rows_outside_the_domain_are_left_out_and_any_integers_are_read():
 # --- rows, counts and order
 
 
-def test_neither_the_order_of_rows_nor_their_division_changes_the_release():
-    rows, counts = np.array([[0, 1], [1, 0], [2, 2]]), np.array([5, 7, 3])
-    expected = sparse_counts(rows, counts, (3, 3), 1.0, 2, random_state=4)
-    split = np.repeat(rows, counts, axis=0)[::-1]
-    for other, weights in [(rows[::-1], counts[::-1]), (split, np.ones(15, dtype=int))]:
-        found = sparse_counts(other, weights, (3, 3), 1.0, 2, random_state=4)
-        np.testing.assert_array_equal(found[0], expected[0])
-        np.testing.assert_array_equal(found[1], expected[1])
-
-
-@over(
-    "counts",
-    [
-        np.array([2**63, 2**64 - 1, 3], dtype=np.uint64),
-        np.array([2**62, 2**63 - 1, 3]),
-        np.array([2**60, 2**60, -(2**63)]),
-    ],
-)
-def test_extreme_counts_are_clamped(counts):
-    rows = [[0, 0], [0, 1], [1, 1]]
+def test_extreme_counts_are_clamped():
+    rows, counts = [[0, 0], [0, 1], [1, 1]], np.array([2**62, 2**63 - 1, -(2**63)])
     cells, noisy = sparse_counts(rows, counts, SQUARE, 1.0, 50, random_state=0)
     assert cells.tolist() == [[0, 0], [0, 1]] and (noisy > 2**60 - 50).all()
     # Sums of equal rows must not wrap around.
@@ -661,35 +615,3 @@ def test_the_least_threshold_is_the_least(rate, n_cells, expected):
 def test_epsilon_is_rounded_down():
     # 0.1 is not a multiple of a power of two: the noise is wider, and so the threshold higher.
     assert least_threshold(10**400, 0.1, 1) >= math.log(10) * 400 / 0.1 - 10
-
-
-class Untouchable:
-    def __array__(self, *args, **kwargs):
-        raise AssertionError("The records were read.")
-
-
-@over(
-    "changed, error, message",
-    [
-        ({"threshold": 0}, ValueError, "threshold must be at least 1"),
-        ({"threshold": 2**60 + 1}, ValueError, "at most 2\\*\\*60"),
-        ({"shape": ()}, ValueError, "at least one column"),
-        ({"shape": (5, 0)}, ValueError, "shape"),
-        ({"shape": (2**31 + 1,)}, ValueError, "at most 2\\*\\*31 codes"),
-        ({"max_false": 0}, ValueError, "max_false"),
-        ({"shape": HUGE}, ValueError, "a threshold of at least 57, a larger epsilon, or raise"),
-    ],
-)
-def test_parameters_are_refused_before_anything_is_read(changed, error, message):
-    arguments = {"shape": (2, 2), "epsilon": 1.0, "threshold": 5} | changed
-    with pytest.raises(error, match=message):
-        sparse_counts(Untouchable(), Untouchable(), **arguments)
-
-
-def test_arrays_that_do_not_fit_are_refused():
-    for codes, counts in [([[0.5, 1.0]], [1]), ([[0, 1, 1]], [1]), ([[0, 1]], [1, 1])]:
-        with pytest.raises((TypeError, ValueError), match="codes"):
-            sparse_counts(codes, counts, SQUARE, 1.0, 3)
-    for wrong in ({"n_cells": 0}, {"expected_false": math.inf}, {"epsilon": -1}):
-        with pytest.raises(ValueError):
-            least_threshold(**({"n_cells": 10, "epsilon": 1.0, "expected_false": 1} | wrong))

@@ -12,7 +12,7 @@ import copy
 import hashlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -154,6 +154,7 @@ class Population:
             for each in attributes
         ]
         rows = zeros.mended(np.stack(columns, axis=1).astype(np.int32))
+        rows = np.concatenate([rows, *_lacking(rows, attributes, zeros)])
         found = cls(attributes, rows, zeros, generator)
         if zeros:
             found.fit(alone_of(attributes), 2 * TUNING.sweeps)
@@ -332,6 +333,24 @@ class Population:
 def alone_of(attributes: Sequence[Attribute]) -> dict[Axes, FloatArray]:
     """The margins of single columns."""
     return {(axis,): each.grouped for axis, each in enumerate(attributes)}
+
+
+def _lacking(rows: CodeArray, attributes: Sequence[Attribute], zeros: Zeros) -> Iterator[CodeArray]:
+    """A row of each group of codes that independent rows have and these do not.
+
+    Rules may leave it few partners, so that no row was lawful by chance; drawing one column at a
+    time would never find it.
+    """
+    for axis in sorted({axis for axes in zeros for axis in axes}):
+        each = attributes[axis]
+        held = np.bincount(each.groups[rows[:, axis]], minlength=len(each.order))
+        for group in np.flatnonzero((held == 0) & (each.grouped * len(rows) >= 1)).tolist():
+            row = rows[group].copy()
+            found = zeros.nearest(
+                dict(enumerate(row.tolist())), {axis: np.flatnonzero(each.groups == group)}
+            )
+            row[[*(found or {})]] = [*(found or {}).values()]
+            yield row[None]
 
 
 def _grouped(axes: Axes, allowed: BoolArray, attributes: Sequence[Attribute]) -> BoolArray:

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._validation import TINY, FloatArray, IntArray, used_attributes
+from ..._validation import TINY, FloatArray, IntArray, ratio, used_attributes
 from ...domain import Zeros
-from ...hierarchy import project_to_simplex, without_negatives
+from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import ViewsModel
-from ...release.basis import Coefficients, n_ordered
+from ...release.basis import Coefficients, along, between_groups, n_ordered
 from ...release.columns import ColumnEstimate
 from ...release.rows import WeightedRows
 from ...tables import Counts
@@ -476,15 +476,13 @@ class _Views:
                 only = np.isin(np.arange(size), codes).astype(np.float64)
                 found.append(Attribute(only, np.zeros(size, dtype=np.int64), np.arange(1)))
                 continue
-            counts = self.columns[axis].counts
-            order = self.orders[axis]
+            column, order = self.columns[axis], self.orders[axis]
             # With an order not the nearest counts: noise of many codes would move all quantiles.
-            mu = np.zeros(size) if order is None else without_negatives(counts, order)
+            mu = np.zeros(size) if order is None else np.maximum(column.rising(), 0.0)
             if mu.any():
                 mu = mu / mu.sum()
             else:
-                mu = np.zeros(size)
-                mu[codes] = project_to_simplex(counts[codes], self.records) / self.records
+                mu[codes] = project_to_simplex(column.counts[codes], self.records) / self.records
             groups = self.told[axis]
             if self.sizes[axis] > self.groups:
                 _, groups = np.unique(self.known.ladders[axis].units, return_inverse=True)
@@ -533,20 +531,33 @@ class _Views:
         model: FloatArray,
         attributes: Sequence[Attribute],
     ) -> FloatArray:
-        """Shares of the cells of a model whose sums over a grid follow what was measured."""
+        """Shares of the cells of a model whose sums over a grid follow what was measured.
+
+        Inside of groups they depart from the model as they do between groups: what is high in two
+        columns is often highest in both.
+        """
         lines = self._groups_of_rows(axes, sizes, attributes)
         alone = {
             axis: self.known.ladders[axis].sums(self.columns[axis].counts, size)
             for axis, size in zip(axes, sizes, strict=True)
         }
         counts, variances = self.known.table(axes, sizes, alone)
-        cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
-        sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)
-        near: FloatArray = (self.records * sums.reshape(sizes)).astype(np.float64, copy=False)
-        mean = posterior_mean(counts, float(variances.mean()), near)
-        ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
-        fine: FloatArray = model * ratio[cell].reshape(model.shape)
-        return fine / max(fine.sum(), 1e-300)
+        cell = np.ravel_multi_index(np.ix_(*lines), sizes)
+
+        def sums(shares: FloatArray) -> FloatArray:
+            found = np.bincount(cell.ravel(), weights=shares.ravel(), minlength=counts.size)
+            return self.records * found.reshape(sizes)
+
+        near, noise = sums(model), float(variances.mean())
+        mean = posterior_mean(counts, noise, near)
+        bent = np.log((mean + math.sqrt(noise)) / (near + math.sqrt(noise)))
+        for place, (axis, line) in enumerate(zip(axes, lines, strict=True)):
+            each = attributes[axis]
+            ordered = np.unique(each.groups[: self.known.ladders[axis].n_ordered])
+            bent = along(between_groups(each.grouped, line, sizes[place], ordered), bent, place)
+        fine: FloatArray = model * np.exp(bent - bent.max())
+        fine *= ratio(mean, sums(fine)).take(cell)
+        return fine / max(fine.sum(), TINY)
 
     def _fitted(self, population: Population, targets: Targets, prior: Prior | None) -> Population:
         """Rows that follow the targets."""
@@ -577,10 +588,8 @@ class _Views:
             codes, weights = self.joint.completed(codes, weights, self.zeros, total)
         rows = WeightedRows(codes, weights / weights.sum(), self.table.shape)
         for axis, column in self.columns.items():
-            # Ordered counts below zero are noise: ranges are nearer without them.
-            ordered = column.counts[: column.n_codes - column.n_alone]
-            if self.orders[axis] is not None and ordered.sum() > 0:
-                ordered[:] = without_negatives(ordered, np.arange(len(ordered)))
+            if self.orders[axis] is not None:
+                column.counts = column.rising()
         cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
         return ViewsModel(
             rows,

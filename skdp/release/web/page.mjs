@@ -57,8 +57,7 @@ class Column {
     this.beyond = spread.slice(0, n).map((each) => -each / all);
   }
 
-  // Covariance of the counts of a lattice with a weighted sum of them: the details of each level of
-  // blocks have variances of their own, one for each block of the level above.
+  // Covariance of the counts of a lattice with a weighted sum of them, by the levels of its blocks.
   spread(weights, scales) {
     let [found, coarse, at] = [zeros(1), zeros(1), 0];
     for (const size of this.sizes) {
@@ -294,8 +293,7 @@ class Model {
     return given.length > 2 && !this.looks.has(keyOf(given));
   }
 
-  // How weights count where their column is not looked at: as its records do, and beside a table of
-  // the columns all units alike.
+  // How weights count where their column is not looked at: see `ViewsModel.mean_of`.
   meanOf(given, each) {
     return this.looks.has(keyOf(given)) ? each.mean : each.share;
   }
@@ -387,8 +385,7 @@ class Model {
     return { std, below: Math.max(below, 0), above: Math.max(above, 0), cut };
   }
 
-  // Independent errors of an answer: of each how much of it there is, what it is made from, and how
-  // it covaries with the same error of another answer.
+  // Independent errors of an answer: how much of each, from what, and how two of a kind covary.
   errors(question) {
     const found = new Map();
     const add = (key, much, own, together) => found.set(key, { much, own, together });
@@ -476,30 +473,33 @@ class Model {
       return Math.hypot(each.share, Math.sqrt(Math.max(dot(spread, centred), 0)) / this.records);
     });
     const expected = Math.max(product(part.map(({ share }) => share)), 1e-12);
-    const density = Math.max(this.ofRows(part), product(possible)) / expected;
-    const most = look ? this.leftByTable(part, look) : largest(this.records, ...possible);
+    const [rows, most] = look ? this.whereCut(part, look)
+      : [this.ofRows(part) / expected, largest(this.records, ...possible)];
+    const density = Math.max(rows, product(possible) / expected);
     const own = density ** 2 * this.beyond(part, part);
     return density * Math.sqrt(Math.min(most / Math.max(own, 1e-300), 1));
   }
 
-  // Variance that a table leaves to counts whose conditions cut its groups: of the records of a
-  // group that one condition cuts, it says how many meet the other.
-  leftByTable(part, { sizes, rows }) {
+  // How densely records lie in groups of a table that conditions cut, and what variance it leaves.
+  whereCut(part, { sizes, rows }) {
     const sides = part.map((each, place) => each.inGroups(sizes[place]).means);
-    let found = 0;
+    let [found, there, expected] = [0, 0, 0];
     sides.forEach((means, place) => {
       const { column, values } = part[place];
       const squares = column.means(values.map((each) => each ** 2), sizes[place]);
       const other = sides[1 - place];
       means.forEach((mean, group) => {
-        if (squares[group] - mean ** 2 <= ROUNDING) return;
+        const within = squares[group] - mean ** 2;
+        if (within <= ROUNDING) return;
         const at = (i) => (place ? i * sizes[1] + group : group * sizes[1] + i);
         const counts = other.map((_, i) => rows[at(i)]);
-        const records = sumOf(counts);
-        found += largest(records, mean, records > 0 ? dot(counts, other) / records : 0);
+        const [records, both] = [sumOf(counts), dot(counts, other)];
+        found += largest(records, mean, records > 0 ? both / records : 0);
+        there += within * both;
+        expected += within * records * part[1 - place].share;
       });
     });
-    return found;
+    return [there / Math.max(expected, 1e-12), found];
   }
 }
 

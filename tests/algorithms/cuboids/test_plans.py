@@ -22,7 +22,6 @@ from skdp.algorithms.cuboids import (
     plan_pmost,
     plans,
 )
-from skdp.algorithms.cuboids.plans import Objective
 
 # --- planners -------------------------------------------------------------------------------------
 
@@ -82,37 +81,8 @@ def test_pmost_against_all_sets_of_sources():
     assert len(plan_pmost(cube, 128, noise).masks) <= 8
 
 
-def test_pmost_refuses_a_bound_that_no_plan_can_meet():
-    cube = lattice((3, 5))
-    with pytest.raises(ValueError, match="gives 2. Raise max_variance, or epsilon"):
-        plan_pmost(cube, 1.99, lambda count: 2.0 * count**2)
-    assert plan_pmost(cube, 2, lambda count: 2.0 * count**2).masks
-
-
 # ------------------------------------------------------------------------------------------------
 # The optimized plan.
-
-
-@over("mean", [False, True])
-def test_gradient_of_the_objective(mean):
-    cube = lattice((3, 4, 2))
-    weights = np.linspace(1, 2, len(cube)) if mean else None
-    objective = Objective(cube, weights)
-    rng = np.random.default_rng(0)
-    places = np.array([0, 3, 5, 7])
-    for power in (4.0, 64.0):
-        logits = rng.normal(0, 1, 4)
-        _, slope = objective.slope(objective.above[:, places], cube.cells[places], logits, power)
-        for axis in range(4):
-            step = np.zeros(4)
-            step[axis] = 1e-5
-            up, down = (
-                objective.slope(
-                    objective.above[:, places], cube.cells[places], logits + sign, power
-                )[0]
-                for sign in (step, -step)
-            )
-            assert slope[axis] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-8)
 
 
 @over("mean, reach", [(False, 66.4), (True, 34.1)])

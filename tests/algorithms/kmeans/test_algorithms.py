@@ -4,7 +4,8 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
-from clustered import Exact, make_task, points_in
+from boxed import Recorder
+from clustered import make_task, points_in
 
 from skdp.algorithms.kmeans import algorithms
 from skdp.algorithms.kmeans.algorithms import (
@@ -19,7 +20,7 @@ from skdp.algorithms.kmeans.algorithms import (
 
 def test_every_round_freezes_its_centroids(monkeypatch):
     """A record between two centroids is counted once, although the first one moves away."""
-    recorder = Exact()
+    recorder = Recorder()
     monkeypatch.setattr(algorithms, "discrete_laplace", recorder)
     points = np.array([[45], [0], [0]], dtype=np.int32)
     init = np.array([[0.0], [100.0]])

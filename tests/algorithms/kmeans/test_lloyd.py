@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from clustered import Exact, points_in, seeded
+from boxed import Recorder
+from clustered import points_in, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
@@ -64,7 +65,7 @@ def blobs(seed=0):
     ).astype(np.int32)
 
 
-def test_lloyd_on_cells_is_lloyd():
+def test_lloyd_on_cells_is_lloyd_and_the_best_start_wins():
     points = blobs().astype(np.float64)
     weights = np.random.default_rng(1).integers(1, 5, size=len(points)).astype(np.float64)
     starts = np.stack([points[[0, 1, 2]], points[[0, 250, 500]], points[[0, 250, 260]]])
@@ -73,6 +74,9 @@ def test_lloyd_on_cells_is_lloyd():
         reference = KMeans(3, init=start, n_init=1, tol=0).fit(points, sample_weight=weights)
         np.testing.assert_allclose(found, reference.cluster_centers_, rtol=1e-6)
         assert cost == pytest.approx(reference.inertia_)
+    many = np.concatenate([starts[[0] * 20], starts, starts[[0] * 20]])
+    _, cost = best_kmeans(points, weights, many, (1000, 1000))
+    assert cost == pytest.approx(min(costs))
 
 
 def test_lloyd_on_signed_cells_ends_inside_the_box():
@@ -86,16 +90,6 @@ def test_lloyd_on_signed_cells_ends_inside_the_box():
     # A cluster without positive weight stays where it was.
     stuck, _ = lloyd_on_cells(points, -np.ones(500), starts, (100,) * 3)
     assert (stuck == starts).all()
-
-
-def test_best_start_wins():
-    points = blobs().astype(np.float64)
-    bad, good = points[[0, 1, 2]], points[[0, 250, 500]]
-    starts = np.stack([bad] * 20 + [good] + [bad] * 20)
-    centroids, cost = best_kmeans(points, np.ones(len(points)), starts, (1000, 1000))
-    reference = KMeans(3, n_init=5, random_state=0).fit(points)
-    assert cost == pytest.approx(reference.inertia_)
-    assert len(centroids) == 3
 
 
 def test_greedy_starts_take_each_blob_and_nothing_negative():
@@ -150,7 +144,7 @@ def test_a_record_moves_a_round_by_what_its_noise_covers(data):
     exact = []
     for first in (0, 1):
         rows, labels = points[first:], None if given is None else given[first:]
-        recorder = Exact()
+        recorder = Recorder()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(lloyd, "discrete_laplace", recorder)
             noisy_round(rows, centroids, reach, Fraction(1), Fraction(1), None, labels)

@@ -18,7 +18,6 @@ from skdp import (
     PublicTable,
     Synopsis,
 )
-from skdp.inspection import assert_private, privacy_report
 from skdp.quality import k_marginal
 from skdp.synthesis.marginals import as_prior
 
@@ -52,11 +51,6 @@ def rows(n, seed=0):
     )
 
 
-def shuffled(frame, seed=5):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame({name: rng.permutation(frame[name]) for name in frame})
-
-
 def release(records, prior, epsilon=0.2, seed=0, domain=DOMAIN, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -72,22 +66,14 @@ def score(made, records, domain=DOMAIN):
     return k_marginal(domain.encode(records), drawn, domain.shape)
 
 
-def scores(prior, seeds=3, **parameters):
-    records = rows(4_000)
-    made = [release(records, prior, seed=seed, **parameters) for seed in range(seeds)]
-    used = [bool(each.synopsis_.model.prior) for each in made]
-    return np.mean([score(each, records) for each in made]), used
-
-
 def test_a_good_prior_makes_rows_better_and_a_bad_one_costs_little():
-    without, _ = scores(None, 6)
-    good, used = scores(PublicTable(rows(4_000, seed=1)))
-    assert good > without + 30 and all(used)
-    bad, _ = scores(PublicTable(shuffled(rows(4_000, seed=1))), 6)
-    assert bad > without - 10
-    turned = rows(4_000, seed=1)
-    turned["a"] = turned["a"].map(dict(zip(KINDS, KINDS[::-1], strict=True)))
-    assert scores(PublicTable(turned), 6)[0] > without - 10
+    records, good = rows(4_000), rows(4_000, seed=1)
+    turned = good.assign(a=good["a"].map(dict(zip(KINDS, KINDS[::-1], strict=True))))
+    without, right, wrong = (
+        np.mean([score(release(records, prior, seed=seed), records) for seed in range(4)])
+        for prior in (None, PublicTable(good), PublicTable(turned))
+    )
+    assert right > without + 30 and wrong > without - 10
 
 
 def test_a_release_is_a_prior_and_costs_nothing_more():
@@ -100,12 +86,11 @@ def test_a_release_is_a_prior_and_costs_nothing_more():
     assert score(second, records) > score(release(records, None), records) + 20
 
 
-@over("epsilon", [0.2, 2.0, 30.0])
+@over("epsilon", [0.2, 30.0])
 def test_no_row_breaks_a_rule_and_rows_of_the_prior_that_do_are_left_out(epsilon):
-    records = rows(4_000)
     public = PublicTable(rows(1_000, seed=1))
     with pytest.warns(UserWarning, match="of 1,000 rows of the prior .* break its rules"):
-        made = MarginalSynthesizer(epsilon=epsilon, domain=RULED, prior=public).fit(records)
+        made = MarginalSynthesizer(epsilon=epsilon, domain=RULED, prior=public).fit(rows(4_000))
     drawn = made.sample(5_000, random_state=0)
     assert not ((drawn["c"] == "yes") & (drawn["b"] < 4.5)).any()
     assert made.count("c == 'yes' and b < 4.5") == 0
@@ -116,15 +101,14 @@ def test_the_release_and_its_guarantee_name_the_prior(tmp_path):
     made = release(rows(4_000), PublicTable(public)).synopsis_
     name = as_prior(PublicTable(public.sample(frac=1, random_state=0)), DOMAIN.fine).name
     assert len(name.split()[-1]) == 64 and name == made.model.prior
+    assert as_prior(PublicTable(public[1:]), DOMAIN.fine).name != name
     assert f"prior: {name}, used for rows" in made.mechanism
-    answer = made.count("a == 'p' and d > 2.5 and e == 'q'", return_interval=True)
-    assert f"with a prior: {name}" in answer.guarantee
     made.save(tmp_path / "release.skdp")
     again = Synopsis.load(tmp_path / "release.skdp")
     assert again.mechanism == made.mechanism
-    assert again.count("a == 'p' and d > 2.5 and e == 'q'", return_interval=True) == answer
-    other = as_prior(PublicTable(public[1:]), DOMAIN.fine).name
-    assert other != name
+    for each in (made, again):
+        answer = each.count("a == 'p' and d > 2.5 and e == 'q'", return_interval=True)
+        assert f"with a prior: {name}" in answer.guarantee
     assert as_prior(made, DOMAIN.fine).name == as_prior(again, DOMAIN.fine).name
 
 
@@ -145,16 +129,3 @@ def test_what_is_wrong_is_said_before_anything_is_spent(prior, error, message):
     with pytest.raises(error, match=message):
         MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, prior=prior, ledger=ledger).fit(rows(50))
     assert ledger.spent == 0
-
-
-def test_what_is_private_about_a_prior_is_reported():
-    def made(prior):
-        return MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, prior=prior)
-
-    assert_private(made(PublicTable(rows(10))))
-    with pytest.raises(AssertionError, match="rows.*in prior=.*PublicTable"):
-        assert_private(made(rows(10)))
-    seeded = release(rows(100), None).synopsis_
-    assert "without a guarantee" in str(privacy_report(made(seeded)))
-    private = MarginalSynthesizer(epsilon=1.0, domain=DOMAIN).fit(rows(2_000)).synopsis_
-    assert_private(made(private))
