@@ -309,6 +309,7 @@ def test_a_release_with_an_edited_epsilon_is_refused(files, method, capsys):
     check = ["--no-replay", "--out", "check.html"]
     assert main(["verify", "good.skdp", *check]) == 0
     assert "unverified" in Path("check.html").read_text()
+    Path("check.html").unlink()
     made = skdp.Synopsis.load("good.skdp")
     parts = {name: part / 10 for name, part in made.privacy_loss.parts.items()}
     loss = skdp.PrivacyLoss(sum(parts.values()), parts)
