@@ -52,7 +52,7 @@ COLUMNS = {
     **dict.fromkeys(["wide", "wide2"], skdp.Numeric(0, 10, bins=10_000)),
 }
 PERSONS = {"privacy_id": "who", "max_rows_per_id": 2}
-PAIR = DOMAIN.select(["age", "sex"])
+NARROW = DOMAIN.select(["age", "sex"])
 OWNED = people(30)[["age", "sex"]].assign(who=range(30))
 FORK, CUBE = hierarchy.perfect_tree(2, 1), cube().fit(RECORDS)
 
@@ -66,7 +66,7 @@ def book(text):
 def csv(content, **form):
     """The records of a file."""
     Path("table.csv").write_bytes(content)
-    with open_source("table.csv", columns_of(PAIR), Form(**form)) as source:
+    with open_source("table.csv", columns_of(NARROW), Form(**form)) as source:
         return source.rows()
 
 
