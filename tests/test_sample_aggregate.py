@@ -96,14 +96,6 @@ def test_wrong_parameters_cost_nothing(params, error, match):
     refused(blocks(**{"estimator": LinearRegression(), **params}), error, match, X, y)
 
 
-def test_labels_are_as_many_as_rows():
-    X, y = line(20)
-    for labels in ((), (y[:-1],)):
-        refused(
-            blocks(LinearRegression()), ValueError, "requires y|same number of rows", X, *labels
-        )
-
-
 # --- one record, one block
 
 
