@@ -14,8 +14,7 @@ from estimators import CASES, DOMAIN, people
 from loops import over
 from odd_values import SECRET, Equal, Panic, Panics, hostile
 from pipelines import X, Y, model
-from scored import of_model
-from sklearn.base import BaseEstimator
+from scored import Answers, of_model
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -139,22 +138,14 @@ def test_no_basket_raises(persons):
 
 
 def fitted_models():
+    """Models that predict numbers in which an ulp shows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 37))
     y = X @ rng.normal(size=37) > 0
     yield LinearRegression().fit(X, X @ rng.normal(size=37))
-    yield _Scores(LogisticRegression().fit(X, y))
-    yield _Scores(MLPClassifier((16,), max_iter=5, random_state=0).fit(X, y))
-
-
-class _Scores(BaseEstimator):
-    """Predicts the probability itself, in which an ulp shows."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def predict(self, X):
-        return self.model.predict_proba(X)[:, 0]
+    for one in (LogisticRegression(), MLPClassifier((16,), max_iter=5, random_state=0)):
+        one.fit(X, y)
+        yield Answers(lambda X, fitted=one: fitted.predict_proba(X)[:, 0])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -178,16 +169,6 @@ def test_a_row_changes_no_other_rows_prediction(n_rows, odd):
             assert np.isnan(after[position]) == (odd == "fails")
             assert np.delete(after, position).tolist() == before.tolist()
         assert not np.isnan(before.astype(float)).any()
-
-
-class Answers(BaseEstimator):
-    """Predicts what a function makes of the rows."""
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    def predict(self, X):
-        return self.answer(X)
 
 
 @over(
