@@ -399,8 +399,9 @@ def test_the_ledger_sees_what_was_forecast(epsilon, other):
         make_pipeline(numbers(), make_union(scaler), clone(own).set_params(**wide)),
         PrivateGridSearchCV(own, {"estimator__max_depth": [1, 2]}, epsilon=0.5),
         PrivateGridSearchCV(own, {"synthesizer__epsilon": [other, epsilon]}, epsilon=other),
+        PrivateGridSearchCV(searched.model(epsilon), {"estimator__max_depth": [1]}, ledger=ledger),
     ):
         before, report = ledger.spent, privacy_report(estimator)
-        assert ledger.spent == before
+        assert ledger.spent == before and len(report.notes) == 1
         estimator.fit(searched.X[:40], searched.Y[:40])
         assert ledger.spent - before == report.epsilon > 0
