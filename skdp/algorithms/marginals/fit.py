@@ -338,7 +338,7 @@ def alone_of(attributes: Sequence[Attribute]) -> dict[Axes, FloatArray]:
 def _lacking(rows: CodeArray, attributes: Sequence[Attribute], zeros: Zeros) -> Iterator[CodeArray]:
     """A row of each group of codes that independent rows have and these do not.
 
-    Rules may leave it few partners, so that no row was lawful by chance; drawing one column at a
+    Rules may leave it few partners, so that no row kept to them by chance; drawing one column at a
     time would never find it.
     """
     for axis in sorted({axis for axes in zeros for axis in axes}):

@@ -16,18 +16,6 @@ from numpy.typing import NDArray
 from ..._validation import FloatArray, IntArray, running_sums
 from ...release.basis import Ladder
 
-__all__ = [
-    "Attribute",
-    "ColumnPlan",
-    "MOST_CELLS",
-    "ROWS_ONCE",
-    "TUNING",
-    "Tuning",
-    "column_plan",
-    "equal_mass_bins",
-    "ladder_of",
-]
-
 
 class Attribute(NamedTuple):
     """Released probabilities of an attribute, and the groups that rows tell apart.

@@ -435,6 +435,8 @@ class _Views:
             margin = self.known.looks.get((axis,))
             if margin is not None:
                 new.join(self.known.ladders[axis], margin.values, margin.variances)
+            if self.orders[axis] is not None:
+                new.counts = new.rising()
 
     def _estimate(
         self,
@@ -476,13 +478,9 @@ class _Views:
                 only = np.isin(np.arange(size), codes).astype(np.float64)
                 found.append(Attribute(only, np.zeros(size, dtype=np.int64), np.arange(1)))
                 continue
-            column, order = self.columns[axis], self.orders[axis]
-            # With an order not the nearest counts: noise of many codes would move all quantiles.
-            mu = np.zeros(size) if order is None else np.maximum(column.rising(), 0.0)
-            if mu.any():
-                mu = mu / mu.sum()
-            else:
-                mu[codes] = project_to_simplex(column.counts[codes], self.records) / self.records
+            mu, order = np.zeros(size), self.orders[axis]
+            counts = self.columns[axis].counts[codes]
+            mu[codes] = project_to_simplex(counts, self.records) / self.records
             groups = self.told[axis]
             if self.sizes[axis] > self.groups:
                 _, groups = np.unique(self.known.ladders[axis].units, return_inverse=True)
@@ -587,9 +585,6 @@ class _Views:
             total = float(self.known.looks[()].values)
             codes, weights = self.joint.completed(codes, weights, self.zeros, total)
         rows = WeightedRows(codes, weights / weights.sum(), self.table.shape)
-        for axis, column in self.columns.items():
-            if self.orders[axis] is not None:
-                column.counts = column.rising()
         cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
         return ViewsModel(
             rows,

@@ -121,6 +121,24 @@ def test_a_column_is_the_best_linear_estimate_with_its_covariance():
     np.testing.assert_allclose(column.variance(asked), wanted, rtol=1e-9)
 
 
+def test_counts_that_are_known_well_stay_when_running_sums_may_not_fall():
+    """Tables of several columns say that the first code holds nearly all of a block."""
+    rng, codes = np.random.default_rng(0), np.arange(32)
+    truth = np.where(codes == 0, 900.0, 0.0) + 5
+    column = ColumnEstimate(32, (1, 4, 32), {4: 50.0, 32: 9000.0}, 10.0, 2, codes=codes)
+    tables = {n: truth.reshape(n, -1).sum(axis=1) + rng.normal(0, 60, n) for n in (4, 32)}
+    column.fit(tables, truth.sum())
+    ladder = Ladder((codes > 0).astype(int), (1, 2))
+    look = basis_of(ladder.sizes)[ladder.units, 1] @ truth
+    column.join(ladder, np.array([look]), np.array([4.0]))
+    below = np.triu(np.ones((32, 32)))
+    np.testing.assert_allclose(column._variances_of_sums(), column.variance(below), rtol=1e-9)
+    found = column.rising()
+    assert found[:30].min() >= 0 > column.counts[:30].min()
+    np.testing.assert_array_equal(found[30:], column.counts[30:])
+    assert abs(found[0] - column.counts[0]) < 10 < np.abs(found - column.counts).max()
+
+
 @over("n_codes, ordered", itertools.product([2, 3, 7, 16, 17, 40, 300], [True, False]))
 def test_ladders_are_nested_groups_and_plans_spend_all_their_budget(n_codes, ordered):
     counts = np.random.default_rng(n_codes).gamma(0.3, 100, n_codes) - 5
@@ -134,13 +152,6 @@ def test_ladders_are_nested_groups_and_plans_spend_all_their_budget(n_codes, ord
         plan = column_plan(many, ordered, 300.0)
         assert sum(plan.shares.values()) == 1 and plan.sizes[-1] >= many
         assert set(plan.shares) <= set(plan.sizes)
-
-
-def test_frequent_codes_have_groups_of_their_own_where_the_codes_are_a_power_of_two():
-    """With a unit for each of 64 codes, the groups of a level of 8 would hold 8 codes each."""
-    counts = np.where(np.arange(64) < 4, 200.0, 1.0)
-    ladder = ladder_of(counts, np.arange(64), finest=16)
-    assert len(set(ladder.groups(8)[:4])) == 4
 
 
 @over("n_bins", [1024, 1000])
