@@ -8,25 +8,9 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
-from skdp import HDPViewSynthesizer, PrivateClassifier, most_frequent_items
+from skdp import HDPViewSynthesizer, PrivateClassifier, mechanisms, most_frequent_items
 from skdp.audit import REPLAYS, audit
 from skdp.audit._replay import PLANE, PLANE_ROWS
-from skdp.mechanisms import (
-    SparseVector,
-    above_threshold,
-    bounded_sum,
-    choose_buckets,
-    discrete_laplace,
-    exponential,
-    geometric,
-    noisy_max,
-    permute_and_flip,
-    randomised_response,
-    select_on_line,
-    sparse_counts,
-    sparse_vector_top_k,
-    top_k,
-)
 from skdp.model_selection import PrivateGridSearchCV, private_score
 from skdp.preprocessing import private_quantiles
 from skdp.quality import quality_report
@@ -71,20 +55,20 @@ def selecting(select, data=(3, 0), neighbour=(4, 0)):
 
 def many_noisy_max(scores, n):
     starts = np.arange(n) * len(scores)
-    return noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
+    return mechanisms.noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
 
 
 def buckets(costs):
-    return str(choose_buckets(np.split(costs, [4, 7]), 4, 1.0, 1).tolist())
+    return str(mechanisms.choose_buckets(np.split(costs, [4, 7]), 4, 1.0, 1).tolist())
 
 
 def counted_cells(cells):
-    found, noisy = sparse_counts(cells, np.ones(len(cells), dtype=int), (2, 2), 1.0, 1)
+    found, noisy = mechanisms.sparse_counts(cells, np.ones(len(cells), dtype=int), (2, 2), 1.0, 1)
     return found.tolist(), noisy.tolist()
 
 
 def stream(answers):
-    vector = SparseVector(1.0, 3, 1)
+    vector = mechanisms.SparseVector(1.0, 3, 1)
     vector.query_many(answers)
     return vector.positives.tolist(), vector.gaps.tolist()
 
@@ -98,17 +82,17 @@ BASKETS = [["a"], ["a"], ["a", "b"], ["b"]]
 
 MECHANISMS = {
     "discrete_laplace": at_once(
-        lambda count, n: discrete_laplace(np.full(n, count), 1.0), 0, 1
+        lambda count, n: mechanisms.discrete_laplace(np.full(n, count), 1.0), 0, 1
     ),
     "randomised_response": at_once(
-        lambda code, n: randomised_response(np.full(n, code), 2, 1.0), 0, 1
+        lambda code, n: mechanisms.randomised_response(np.full(n, code), 2, 1.0), 0, 1
     ),
     "above_threshold": at_once(
-        lambda count, n: above_threshold(np.full(n, count), 1.0, 0), 0, 1
+        lambda count, n: mechanisms.above_threshold(np.full(n, count), 1.0, 0), 0, 1
     ),
     # One-sided noise protects where the largest of several noisy scores is reported.
     "geometric": AuditCase(
-        lambda scores, n: np.argmax(np.add(scores, geometric((n, 2), 1.0)), axis=1),
+        lambda scores, n: np.argmax(np.add(scores, mechanisms.geometric((n, 2), 1.0)), axis=1),
         [3, 0], [4, 0], 1.0, 1_000_000, {"vectorised": True},
     ),
     "noisy_max": at_once(many_noisy_max, [3, 0], [4, 0]),
@@ -118,18 +102,18 @@ MECHANISMS = {
         buckets, np.array([0, 0, 0, 0, 0, 1, 0, 2]), np.array([0, 0, 0, 0, 1, 1, 0, 3]), 1.0,
         200_000, ANSWERS,
     ),
-    "exponential": selecting(lambda scores: exponential(scores, 1.0, 1)),
-    "permute_and_flip": selecting(lambda scores: permute_and_flip(scores, 1.0, 1)),
+    "exponential": selecting(lambda scores: mechanisms.exponential(scores, 1.0, 1)),
+    "permute_and_flip": selecting(lambda scores: mechanisms.permute_and_flip(scores, 1.0, 1)),
     "select_on_line": selecting(
-        lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1)
+        lambda scores: mechanisms.select_on_line([0, 2], scores, 4, 1.0, 1)
     ),
     "bounded_sum": AuditCase(
-        lambda records: bounded_sum(records, -1, 2, 1.0, resolution=0.5),
+        lambda records: mechanisms.bounded_sum(records, -1, 2, 1.0, resolution=0.5),
         np.array([0.5, 1.0]), np.array([0.5, 1.0, 2.0]), 1.0, 100_000, RECORDS,
     ),
     # The two best scores move, the others stay: their chance of selection changes by e.
     "top_k": selecting(
-        lambda scores: top_k(scores, 2, 1.0, 1), (4, 4, 0, 0), (5, 5, 0, 0)
+        lambda scores: mechanisms.top_k(scores, 2, 1.0, 1), (4, 4, 0, 0), (5, 5, 0, 0)
     ),
     # The record more is alone in its cell.
     "sparse_counts": AuditCase(
@@ -142,7 +126,7 @@ MECHANISMS = {
         stream, [0] * 8 + [3], [1] * 8 + [2], 1.0, 50_000, ANSWERS
     ),
     "sparse_vector_top_k": AuditCase(
-        lambda answers: sparse_vector_top_k(
+        lambda answers: mechanisms.sparse_vector_top_k(
             answers, 1, 1.0, 4, monotonic=True, max_passes=3
         ).tolist(),
         [0] * 4 + [4], [1] * 4 + [4], 1.0, 50_000, ANSWERS,

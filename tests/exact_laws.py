@@ -1,11 +1,28 @@
 """Exact output distributions on tiny domains, for differences that sampling would miss."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 from scipy import stats
 
 from skdp._random import NoiseSource
+
+
+def exact_exp(exponent, bits=400):
+    """exp(-exponent) as a fraction, off by less than 2**-bits, by its Taylor series."""
+    halvings = max(0, math.ceil(exponent).bit_length())
+    x = exponent / 2**halvings
+    digits = bits + 2 * halvings + 40
+    one = 1 << digits
+    term, total, k = one, one, 0
+    while term:
+        k += 1
+        term = term * x.numerator // (x.denominator * k)
+        total += -term if k % 2 else term
+    for _ in range(halvings):
+        total = total * total >> digits
+    return Fraction(total, one)
 
 
 def law_of_permute_and_flip(scores, r):

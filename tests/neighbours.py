@@ -253,30 +253,27 @@ def tails(x: Any, y: Any, **ends: int) -> Pairs:
     }
 
 
-def labels_and_scores(scores: Any = None) -> Callable[[], Pairs]:
-    """True labels and scores, right or wrong, missing or unknown."""
-    truth = np.array([0, 1, 0, 1, 0, 1, 9])
+TRUTH = np.array([0, 1, 0, 1, 0, 1, 9])
+REAL = np.array([0.1, 0.5, 1.0, 0.0, NAN, INF, 0.2])
+SCORE = np.array([0.1, 0.9, 0.5, 0.0, 1.0, NAN, 0.3])
+
+
+def labels_and_scores(scores: Any = None, truth: Any = TRUTH) -> Callable[[], Pairs]:
+    """True labels or numbers and scores, right or wrong, missing or unknown."""
     ends = {"right": 2, "wrong": 5, "missing": 6, "unknown": 7}
-    score = np.array([0.1, 0.9, 0.5, 0.0, 1.0, NAN, 0.3])
-    return lambda: tails(truth, score if scores is None else scores(score), **ends)
-
-
-def real_numbers() -> Pairs:
-    real = np.array([0.1, 0.5, 1.0, 0.0, NAN, INF, 0.2])
-    score = np.array([0.1, 0.9, 0.5, 0.0, 1.0, NAN, 0.3])
-    return tails(real, score, right=2, wrong=5, missing=6, unknown=7)
+    return lambda: tails(truth, SCORE if scores is None else scores(SCORE), **ends)
 
 
 def guesses() -> Pairs:
-    return tails(np.array([0, 1, 0, 1, 0, 2]), np.array([0, 1, 0, 1, 1, 7]), wrong=5, unknown=6)
+    return tails(TRUTH[:6], np.array([0, 1, 0, 1, 1, 7]), wrong=5, unknown=6)
 
 
 def far_off() -> Pairs:
-    x, y = np.array([0.1, 0.5, 1.0, 0.0]), np.array([0.1, 0.7, 0.0, 1e300])
+    guess = np.array([0.1, 0.7, 0.0, 1e300])
     odd = np.array([0.1, NAN, INF])
-    return tails(x, y, worst=3, huge=4) | {
-        "missing": ((odd[:2], y[:2]), (odd[:1], y[:1])),
-        "infinite": ((odd[[0, 2]], y[:2]), (odd[:1], y[:1])),
+    return tails(REAL[:4], guess, worst=3, huge=4) | {
+        "missing": ((odd[:2], guess[:2]), (odd[:1], guess[:1])),
+        "infinite": ((odd[[0, 2]], guess[:2]), (odd[:1], guess[:1])),
     }
 
 

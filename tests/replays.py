@@ -84,11 +84,12 @@ class Branch:
         return None if self.times is None else self.times * epsilon
 
     @property
-    def usual(self) -> Any:
-        """The data set that is nearest to 40 rows."""
-        return min(
-            (data for data, _ in self.pairs().values()), key=lambda data: abs(n_rows(data) - 40)
+    def usual(self) -> tuple[Any, ...]:
+        """What a fit on the data set that is nearest to 40 rows is given."""
+        found = min(
+            (one for one, _ in self.pairs().values()), key=lambda one: abs(n_rows(one) - 40)
         )
+        return found if isinstance(found, tuple) else (found,)
 
     def odd(self, everything: bool = False) -> Iterator[tuple[str, tuple[Any, Any]]]:
         """Pairs in other containers, with an odd value in the record: all, or one by turns."""

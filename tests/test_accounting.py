@@ -262,6 +262,9 @@ def test_no_charge_comes_between_the_balance_and_the_entry(path, monkeypatch):
             assert connection.execute("PRAGMA synchronous").fetchone()[0] >= 2
             with pytest.raises(LedgerError, match="locked"):
                 other.charge("between", 1)
+            # Nor can anybody begin to write.
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                sqlite3.connect(path, timeout=0).execute("BEGIN IMMEDIATE")
         return found
 
     monkeypatch.setattr(FileStore, "_read_spent", between)

@@ -1,13 +1,10 @@
 """Data files, scores, the figures of the house, and the programs of other libraries."""
 
 import json
-from pathlib import Path
 
 import skdp
 from benchmarks import _question_tables, data, fidelity, house
 from benchmarks._fidelity_tables import subsample
-from benchmarks.peers import _tasks
-from benchmarks.peers._environments import PEERS
 
 
 def test_every_file_says_what_it_is_and_where_it_is_from():
@@ -40,16 +37,6 @@ def test_figures_of_the_house_are_counted(tmp_path, monkeypatch):
     files, functions = house.entered(skdp.Domain({"age": skdp.Numeric(0, 99)}).to_json)
     assert 1 <= files <= functions < 50
     assert house.entered(dict) == (0, 0)
-
-
-def test_every_method_of_a_peer_has_a_worker_and_versions_are_exact():
-    for method in _tasks.METHODS:
-        worker = Path(_tasks.__file__).parent / PEERS[method.peer].worker
-        name = method.name.lower() if method.peer == "SmartNoise" else method.name
-        name = name.removesuffix(", sampled")
-        assert f'"{name}"' in worker.read_text().replace(f"{method.task}/", "")
-    others = [peer for name, peer in PEERS.items() if name != "skdp"]
-    assert all("==" in each for peer in others for each in peer.requirements)
 
 
 def test_rows_of_a_release_score(tmp_path, monkeypatch):

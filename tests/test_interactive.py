@@ -105,23 +105,18 @@ def test_intervals_of_known_answers_hold_together():
 def test_it_is_charged_before_a_value_is_read(monkeypatch):
     person = {"privacy_id": "who", "max_rows_per_id": 1}
     cube = skdp.DataCube(domain=DOMAIN, **person).fit(table(20, 30, 10).assign(who=range(60)))
-    assert "1 row of each person" in cube.count(A, return_interval=True).guarantee
-
     refuse_to_read(monkeypatch)
-    ledger, how = skdp.PrivacyLedger(0.5), {"threshold": 5, "max_paid": 1}
-    with pytest.raises(skdp.BudgetExceededError):
-        Curator(table(1, 1, 1), public_release(), epsilon=1, ledger=ledger, **how)
-    persons = public_release()
-    persons.privacy_loss = skdp.PrivacyLoss(1, max_rows_per_id=2)
-    for rows, release, more, message in [
-        (table(1, 1, 1), persons, {}, "protects persons"),
-        (table(1, 1, 1), cube, {}, "protects persons"),
-        (table(1, 1, 1), "release", {}, "must be a Synopsis"),
-        (table(1, 1, 1), public_release(), {"threshold": 0}, "threshold must be positive, got 0"),
-        (table(1, 1, 1).rename(columns={"v": "w"}), public_release(), {}, "'v'"),
+    ledger, rows = skdp.PrivacyLedger(0.5), table(1, 1, 1)
+    for given, release, changes, message in [
+        (rows, public_release(), {"epsilon": 1}, "remain"),
+        (rows, cube, {}, "protects persons"),
+        (rows, "release", {}, "must be a Synopsis"),
+        (rows, public_release(), {"threshold": 0}, "threshold must be positive, got 0"),
+        (rows.rename(columns={"v": "w"}), public_release(), {}, "'v'"),
     ]:
-        with pytest.raises((TypeError, ValueError), match=message):
-            Curator(rows, release, epsilon=0.1, ledger=ledger, **{**how, **more})
+        how = {"epsilon": 0.1, "threshold": 5, "max_paid": 1, "ledger": ledger, **changes}
+        with pytest.raises((TypeError, ValueError, skdp.BudgetExceededError), match=message):
+            Curator(given, release, **how)
     assert ledger.spent == 0
 
 

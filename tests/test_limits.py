@@ -48,10 +48,7 @@ def without_warnings(estimator, *data):
 
 
 def assert_finite(branch, epsilon):
-    data = branch.usual
-    estimator = without_warnings(
-        branch.make(epsilon), *(data if isinstance(data, tuple) else (data,))
-    )
+    estimator = without_warnings(branch.make(epsilon), *branch.usual)
     for path, array in released_arrays(estimator).items():
         if path in MAY_BE_UNKNOWN and np.isnan(array).all():
             continue

@@ -1,12 +1,12 @@
 """What holds for every meta-estimator: scikit-learn's checks, and what a copy or a file keeps."""
 
 import copy
-import functools
 import itertools
 import pickle
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, partial
 from typing import Any
 
 import joblib
@@ -100,7 +100,7 @@ METAS = {
 }
 
 
-@functools.cache
+@cache
 def seeded_meta(name):
     """One fit with a seed, its ledger and what it cost, for tests that leave it as it is."""
     ledger = skdp.PrivacyLedger(name="clinic")
@@ -207,29 +207,22 @@ def test_copies_and_what_is_inside_a_fitted_one_pay_for_a_fit(meta):
     assert ledger.spent == before + 1
 
 
-def fit_in_worker(estimator, kind):
-    return estimator.fit(X, Y[kind])
-
-
 def test_workers_charge_the_file_or_refuse(tmp_path):
     meta = METAS["PrivateClassifier"]
-    ledger = skdp.PrivacyLedger(5, tmp_path / "l.db")
+    ledger, memory = skdp.PrivacyLedger(5, tmp_path / "l.db"), skdp.PrivacyLedger(5)
     estimator = meta.make(release(1, ledger=ledger))
-    (fitted,) = Parallel(n_jobs=2)([delayed(fit_in_worker)(estimator, meta.kind)])
+    (fitted,) = Parallel(n_jobs=2)([delayed(meta.fit)(estimator)])
     assert ledger.spent == 1
     # It came back from the worker by a pickle.
     with pytest.raises(LedgerError, match="set_params"):
         meta.fit(fitted)
     with pytest.raises(LedgerError, match=r"clone\(est\)"):
-        Parallel(n_jobs=2)([delayed(fit_in_worker)(fitted, meta.kind)])
-    cross_val_score(clone(estimator), X, Y[meta.kind], cv=2, n_jobs=2, error_score="raise")
+        Parallel(n_jobs=2)([delayed(meta.fit)(fitted)])
+    validate = partial(cross_val_score, X=X, y=Y[meta.kind], cv=2, n_jobs=2, error_score="raise")
+    validate(clone(estimator))
     assert ledger.spent == 3
-    memory = skdp.PrivacyLedger(5)
     with pytest.raises(LedgerError, match=r"n_jobs=2.*path="):
-        cross_val_score(
-            meta.make(release(1, ledger=memory)), X, Y[meta.kind], cv=2, n_jobs=2,
-            error_score="raise",
-        )  # fmt: skip
+        validate(meta.make(release(1, ledger=memory)))
     assert memory.spent == 0
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl  # noqa: F401
 import pytest
 import searched
+import sklearn.dummy
 from estimators import DOMAIN, people
 from ruled import RULED, lawful_rows  # noqa: F401
 from sklearn.pipeline import make_pipeline  # noqa: F401
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler  # noqa: F401
 
 import skdp
 from skdp import model_selection, release, tables
+from skdp.app.csv import Form, columns_of, open_source
 from skdp.release import Boxes, BoxModel, LeafErrorBound
 from skdp.release.network import Conditional, NetworkModel
 
@@ -39,16 +41,22 @@ COLUMNS = {
     "day": skdp.Date("2020-01-01", "2020-12-31"),
     **dict.fromkeys(["wide", "wide2"], skdp.Numeric(0, 10, bins=10_000)),
 }
-SAME = {"p": "p", "q": "q"}
-FINE = skdp.Domain(dict.fromkeys("abcd", skdp.Numeric(0, 1, bins=128)))
-AGE, OWNED = DOMAIN.select(["age"]), people(30)[["age"]].assign(who=range(30))
+PERSONS = {"privacy_id": "who", "max_rows_per_id": 2}
+PAIR = DOMAIN.select(["age", "sex"])
+OWNED = people(30)[["age", "sex"]].assign(who=range(30))
 
 
 def book(text):
     """A domain of a code book."""
-    path = Path("book.csv")
-    path.write_text(text, encoding="utf-8")
-    return skdp.Domain.from_schema(path)
+    Path("book.csv").write_text(text, encoding="utf-8")
+    return skdp.Domain.from_schema(Path("book.csv"))
+
+
+def csv(content, **form):
+    """The records of a file."""
+    Path("table.csv").write_bytes(content)
+    with open_source("table.csv", columns_of(PAIR), Form(**form)) as source:
+        return source.rows()
 
 
 def edited(old, new):
@@ -73,6 +81,9 @@ def line(law=None, columns="xz", bins=10):
     return skdp.Synopsis(domain, BoxModel(box, [5], domain.shape, law))
 
 
+LINE = line()
+
+
 def two_boxes(lower=((0,), (2,)), upper=((2,), (4,)), counts=(1, 2), law=None):
     return BoxModel(Boxes(lower, upper), counts, (4,), law)
 
@@ -94,9 +105,9 @@ def fit(estimator, *data):
     return estimator.set_params(ledger=LEDGER).fit(*(data or (people(30),)))
 
 
-def validated(estimator, **how):
+def validated(estimator, X=searched.X, y=searched.Y, **how):
     given = {"epsilon": 1, "ledger": LEDGER, **how}
-    return model_selection.private_cross_val_score(estimator, searched.X, searched.Y, **given)
+    return model_selection.private_cross_val_score(estimator, X, y, **given)
 
 
 def score(*given, **how):
@@ -104,7 +115,7 @@ def score(*given, **how):
 
 
 PUBLIC = {name: getattr(skdp, name) for name in skdp.__all__}
-MODULES = [vars(each) for each in (math, tables, release, model_selection, searched)]
+MODULES = [vars(each) for each in (math, tables, release, model_selection, sklearn.dummy, searched)]
 NAMES = {name: held for each in (*MODULES, PUBLIC, globals()) for name, held in each.items()}
 
 

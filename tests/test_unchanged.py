@@ -91,10 +91,9 @@ def branched():
     """The first data set of about 40 rows of some branches, at epsilon 1."""
     made = {branch.name: branch for branch in BRANCHES}
     for name in BRANCHED:
-        estimator, data = made[name].make(1.0), made[name].usual
+        estimator = made[name].make(1.0)
         seeds = [each for each in estimator.get_params() if each.endswith("random_state")]
-        parts = data if isinstance(data, tuple) else (data,)
-        yield name, (estimator.set_params(**dict.fromkeys(seeds, SEED)), parts)
+        yield name, (estimator.set_params(**dict.fromkeys(seeds, SEED)), made[name].usual)
 
 
 CASES = {**dict(branched()), **large()}

@@ -293,10 +293,8 @@ def along(matrix: FloatArray, table: FloatArray, place: int) -> FloatArray:
 # Values of u that a set may have, and scales of the law of their roots.
 _VARIANCES = np.append(0.0, np.geomspace(1e-6, 300.0, 32))
 SCALES = np.geomspace(0.002, 5.0, 40)
-# A set of three columns that was not measured varies by this part of the least of its pairs.
+# The u of a set of three columns that was not measured, as a part of the least of its pairs.
 _THIRD = 0.1
-# Part of the field by which codes deviate by themselves, beside a walk.
-_ROUGH = 0.01
 # Groups by which the distance of a set from what is expected is counted.
 _BINS = 8
 # A condition cuts two codes; shares that differ by less from none and from all are these.
@@ -324,12 +322,23 @@ def cut_shares(weights: FloatArray) -> FloatArray:
     return inside * ranges
 
 
+def _walked(shares: FloatArray) -> FloatArray:
+    """How much a walk varies over each code, of shares of records: 1/8 of 1 / below**2, in sum.
+
+    Of the first code a quarter is left out, which makes the variance of its weight exact.
+    """
+    below = np.cumsum(shares)
+    before = np.maximum(np.append(0.0, below[:-1]), below / 4.0)
+    walked: FloatArray = (1.0 / before - 1.0 / below) / 8.0
+    return walked
+
+
 class ColumnBasis:
     """Weights of the codes of a column: their means in groups, and features of them.
 
     Inner products of features are covariances of sums under weights. Ordered codes deviate from
-    what is expected as a random walk does, in the angles whose squared sines are the ranks;
-    categories deviate by themselves.
+    what is expected as a random walk does, the faster the nearer to an end: of records that are
+    extreme in one column many may be extreme in another. Categories deviate by themselves.
 
     Parameters
     ----------
@@ -343,9 +352,8 @@ class ColumnBasis:
         self.mass: FloatArray = mass / mass.sum()
         self.ladder = ladder
         self._ordered = self.mass[: ladder.n_ordered]
-        ranks = np.append(0.0, np.cumsum(self._ordered))
-        angles = np.arcsin(np.sqrt(np.minimum(ranks / max(ranks[-1], 1e-300), 1.0)))
-        self.steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
+        shares = self._ordered / max(self._ordered.sum(), 1e-300)
+        self.steps = np.sqrt(_walked(shares) + _walked(shares[::-1])[::-1])[:, None]
 
     def features(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Features of the field of a column, and of what independent records do by chance.
@@ -457,7 +465,7 @@ class ColumnBasis:
         field, chance = groups.features(ladder.functions(size)[:, 1:] * scale)
         spread, turn = np.linalg.eigh(field.T @ field)
         apart = ((chance @ turn) ** 2).sum(axis=0)
-        return turn, np.stack([np.maximum(spread, 0.0) + _ROUGH * apart, apart])
+        return turn, np.stack([np.maximum(spread, 0.0), apart])
 
     @functools.cached_property
     def reach(self) -> float:
@@ -578,9 +586,12 @@ class Prior:
 
     def scale(self, axes: Axes) -> float:
         """The variance of the field of a set, before features."""
+        return self._distance(axes) / self._reach(axes)
+
+    def _distance(self, axes: Axes) -> float:
+        """The variance u of a set."""
         if axes in self._tables:
-            return self.belief(axes).u / self._reach(axes)
+            return self.belief(axes).u
         if len(axes) > 2:
-            return _THIRD * min(map(self.scale, combinations(axes, 2)))
-        ladders = [self._columns[axis].ladder for axis in axes]
-        return self.unmeasured(n_ordered(ladders)) / self._reach(axes)
+            return _THIRD * min(map(self._distance, combinations(axes, 2)))
+        return self.unmeasured(n_ordered(self._columns[axis].ladder for axis in axes))

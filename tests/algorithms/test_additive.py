@@ -4,7 +4,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from boxed import Recorder
 from loops import over
 from scored import some_scores
@@ -155,15 +154,15 @@ def test_no_record_moves_where_the_numbers_are_by_more_than_is_paid_for(monkeypa
     assert (widest <= 1).all() and (widest[:2] == 1).all() and widest[2] > 0.95, widest
 
 
-@over("shape", ["narrow", "skewed", "one value"])
-def test_numbers_are_found_in_a_range_that_is_far_too_wide(shape):
+RNG = np.random.default_rng(1)
+
+
+@over(
+    "values",
+    [RNG.normal(-900, 12, 2_000), RNG.exponential(20, 2_000) - 1_000, np.full(2_000, 500.0)],
+)
+def test_numbers_are_found_in_a_range_that_is_far_too_wide(values):
     """A sum over the range would have noise of several of their standard deviations."""
-    rng = np.random.default_rng(1)
-    values = {
-        "narrow": rng.normal(-900, 12, 2_000),
-        "skewed": rng.exponential(20, 2_000) - 1_000,
-        "one value": np.full(2_000, 500.0),
-    }[shape]
     outcomes = np.arange(-UNIT, UNIT + 1)
     counts = np.bincount(np.rint(values).astype(int) + UNIT, minlength=len(outcomes))
     link, records = Identity(outcomes), numbers(counts)
@@ -171,9 +170,6 @@ def test_numbers_are_found_in_a_range_that_is_far_too_wide(shape):
         found = located(records, link, Fraction(1, 8), 2_000.0, 250.0, noise_source(seed))
         assert abs(found.centre * UNIT - values.mean()) < max(values.std(), 12) / 1.5
         assert found.scale * UNIT < 9 * max(values.std(), 12)
-        # Outcomes are about the centre, in units of the scale.
-        at = found.outcomes[0] / UNIT * found.scale + found.centre
-        assert at == pytest.approx(-1, abs=0.01)
 
 
 # --- calibration
@@ -206,9 +202,6 @@ def test_calibration_finds_factor_and_shift(factor, shift):
     found = calibrate(records, Logit(2), model, Fraction(1), 2e4, noise_source(0))
     # Scores count as the middle of their interval, at most half of it away.
     np.testing.assert_allclose(found[:2], [shift, factor], atol=0.25)
-    records, model, link = numbered_records(5_000, factor, shift)
-    found = calibrate(records, link, model, Fraction(10), 5e3, noise_source(0))
-    np.testing.assert_allclose(found[:2], [shift, factor], atol=0.05)
     # What is expected, where all is noise.
     records, model = scored_records(50, factor, shift)
     given = Logit(2), model, Fraction(1, 10_000), 50.0
@@ -246,12 +239,3 @@ def test_no_record_moves_pairs_of_classes_by_more_than_is_paid_for(monkeypatch):
             calibrate(each, Logit(5), model, Fraction(1), 60.0, None)
     moved = max(np.abs(values).sum() for values, *_ in recorder.calls)
     assert {paid for *_, paid in recorder.calls} == {UNIT} and 0.9 * UNIT < moved <= UNIT
-
-
-def numbered_records(n, factor, shift):
-    """The same with numbers, of which the model says another multiple and is shifted."""
-    records, _ = scored_records(n, 1.0, 0.0)
-    shapes = np.array([[-0.1, 0.1], [-0.07, 0.07]])
-    at = sum(shape[records.groups[:, j]] for j, shape in enumerate(shapes))
-    outcomes = np.rint((0.1 + shift + factor * at) * UNIT).astype(np.int64)
-    return replace(records, labels=np.arange(n)), model_of(0.1, shapes, n), Identity(outcomes)

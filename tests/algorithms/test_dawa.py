@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from boxed import Recorder
+from loops import over
 
 import skdp
 from skdp import RangeTreeHistogram, hierarchy
@@ -42,8 +43,8 @@ def lengths_of(n_bins, *, aligned):
     return [n_bins - 2**k + 1 for k in range(n_bins.bit_length())]
 
 
-@pytest.mark.parametrize("aligned", [False, True])
-@pytest.mark.parametrize("n_bins", [1, 2, 3, 5, 6, 7, 8])
+@over("aligned", [False, True])
+@over("n_bins", [1, 2, 3, 5, 6, 7, 8])
 def test_the_dynamic_programme_finds_the_least_sum(n_bins, aligned):
     rng = np.random.default_rng(n_bins)
     lengths = lengths_of(n_bins, aligned=aligned)
@@ -60,8 +61,8 @@ def test_the_dynamic_programme_finds_the_least_sum(n_bins, aligned):
             assert sums[tuple(found.tolist())] == min(sums.values())
 
 
-@pytest.mark.parametrize("aligned", [False, True])
-@pytest.mark.parametrize("n_bins", [1, 2, 6, 9])
+@over("aligned", [False, True])
+@over("n_bins", [1, 2, 6, 9])
 def test_costs_are_distances_to_the_median_and_move_by_one(n_bins, aligned):
     rng = np.random.default_rng(n_bins)
     counts = rng.integers(0, 6, n_bins)
@@ -106,18 +107,20 @@ def test_the_law_of_the_choice_is_private():
     assert 0.9 * rate < worst < 2 * rate * 1.01
 
 
-def test_costs_of_all_64_bits_are_exact():
-    # As floating-point numbers the costs of both partitions would be equal.
-    singles = np.array([2**62 + 1, 0], dtype=np.uint64)
-    for whole, edges in ((2**62, [0, 2]), (2**62 + 2, [0, 1, 2])):
-        found = choose_buckets([singles, [whole]], 2, 1e6, 1, random_state=0)
-        assert found.tolist() == edges
-    # The least 64-bit integer has no positive counterpart.
-    least = -(2**63)
-    found = choose_buckets([[least, least], [0]], 2, 9.0, 1, penalty=2**70, random_state=0)
-    assert found.tolist() == [0, 2]
-    found = choose_buckets([[least, least], [0]], 2, 9.0, 1, random_state=0)
-    assert found.tolist() == [0, 1, 2]
+@over(
+    "costs, penalty, edges",
+    [
+        # As floating-point numbers the costs of both partitions would be equal.
+        ([np.array([2**62 + 1, 0], dtype=np.uint64), [2**62]], 0, [0, 2]),
+        ([np.array([2**62 + 1, 0], dtype=np.uint64), [2**62 + 2]], 0, [0, 1, 2]),
+        # The least 64-bit integer has no positive counterpart.
+        ([[-(2**63)] * 2, [0]], 2**70, [0, 2]),
+        ([[-(2**63)] * 2, [0]], 0, [0, 1, 2]),
+    ],
+)
+def test_costs_of_all_64_bits_are_exact(costs, penalty, edges):
+    found = choose_buckets(costs, 2, 1e6, 1, penalty=penalty, random_state=0)
+    assert found.tolist() == edges
 
 
 # --- AHP
@@ -175,7 +178,7 @@ def test_siblings_are_pulled_together_by_james_stein():
 # --- in the estimator
 
 
-@pytest.mark.parametrize("partition", ["dawa", "ahp"])
+@over("partition", ["dawa", "ahp"])
 def test_records_lie_anywhere_in_their_group(partition):
     """A group of 64 equal bins: half of it holds a binomial number of its records."""
     rows = np.repeat(np.arange(64), 100)

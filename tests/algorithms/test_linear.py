@@ -96,17 +96,6 @@ def test_standard_errors_are_those_of_the_noise():
     np.testing.assert_allclose(said, spread, rtol=0.2)
 
 
-def test_the_signal_decides_between_moments_and_columns(monkeypatch):
-    records, design = some_records(100)
-    taken = []
-    for name in ("fit_functional", "fit_smooth"):
-        monkeypatch.setattr(linear, name, lambda *args, name=name: taken.append(name))
-    for link, total in ((Identity(np.array([0, 1])), 1e7), (Identity(np.array([0, 1])), 100.0)):
-        linear.fit_auto(records, design, link, Fraction(1), total, None)
-    linear.fit_auto(records, design, Logit(2), Fraction(1), 1e7, None)
-    assert taken == ["fit_functional", "fit_smooth", "fit_smooth"]
-
-
 # --------------------------------------------------------------------------------------- searches
 
 

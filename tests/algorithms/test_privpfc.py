@@ -30,7 +30,6 @@ from skdp.algorithms.privpfc import (
     cell_limit,
     grid_scores,
     merged_groupings,
-    merging_budget,
     neighbouring_grids,
     paper_grids,
     privpfc_parts,
@@ -329,17 +328,6 @@ def test_merging_finds_the_values_that_belong_together():
     table = CountTable.from_codes(np.column_stack([codes, codes % 3]), (12, 3))
     (found,) = merged_groupings(table, [LINES[2]], 64, Fraction(3), random_state=0)
     assert found[1].tolist() == [0, 1, 2] * 4
-
-
-def test_merging_is_paid_for_where_there_are_many_records():
-    epsilon = Fraction(37, 100)
-    assert merging_budget(LINES, 5_000 / 0.37 - 1, epsilon) == 0
-    assert merging_budget(LINES, 5_000 / 0.37 + 1, epsilon) == epsilon * Fraction(2, 5)
-    # Twelve predictors with something to merge.
-    assert merging_budget(LINES * 6, 6_000 / 0.37 - 1, epsilon) == 0
-    assert merging_budget(LINES * 6, 6_000 / 0.37 + 1, epsilon) == epsilon * Fraction(2, 5)
-    assert merging_budget(LINES[1:2], 10**9, epsilon) == 0
-    assert merging_budget(LINES, -(10**9), epsilon) == 0
 
 
 # -------------------------------------------------------------------------------------- counts

@@ -13,7 +13,6 @@ from skdp.algorithms.additive import Records
 from skdp.algorithms.trees import (
     Growth,
     Quality,
-    auto_depth,
     binary_splits,
     fit_trees,
     one_split,
@@ -137,15 +136,6 @@ def test_records_reach_the_leaf_that_counted_them():
     unknown = groups[:2].copy()
     unknown[:, model.nodes[0].column] = -1
     assert model.reach(unknown).tolist() == [0, 0]
-
-
-def test_the_depth_follows_from_public_numbers():
-    few, many = [binary_splits(4, range(4))], [binary_splits(32, range(32))] * 5_000
-    assert auto_depth(-5.0, few, 2) == 0
-    assert auto_depth(1e3, few, 2) < auto_depth(1e5, few, 2) <= auto_depth(1e12, few, 2)
-    assert auto_depth(1e3, few, 26) < auto_depth(1e3, few, 2)
-    assert auto_depth(1e12, many, 2) < auto_depth(1e12, few, 2)
-    assert auto_depth(1.0, few, 2, 16) == 16
 
 
 # --- shares

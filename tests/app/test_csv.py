@@ -4,7 +4,6 @@ import io
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,22 +141,6 @@ def test_files_of_many_forms(tmp_path):
         ("b\nTrue\ntrue\n1\nfalse\n0\nyes", truth, {}, [[1], [1], [1], [0], [0], [-1]]),
     ):
         assert codes_in(tmp_path, content, domain, **options).tolist() == expected, content
-    for content, options, message in (
-        ("", {}, "names no columns"),
-        ("town,n\nBern,1".encode("utf-16"), {}, "names no columns: .*in UTF-8"),
-        ("town,n\nBern,1", {"encoding": "idna"}, "--encoding 'idna' is no encoding of files"),
-        ("town,n\nBern,1", {"sep": ";;"}, "--sep"),
-        ("town,n\nBern,1", {"decimal": ","}, "--decimal"),
-        ("sep=;\ntown;n\nBern;1", {}, "--sep ';'"),
-        ("sep=;\ntown;n\nBern;1", {"sep": ";"}, "--skip-lines.*sep="),
-        ("town,n,n\nBern,1,1", {}, "each column once, and does not: 'n'"),
-        ("Persons,,\ntown,n\nBern,1\n", {}, "each column once.*--skip-lines"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            codes_in(tmp_path, content, TOWNS, **options)
-    for packed in (b"PK\x03\x04\x14\0\x08", b"PAR1\x15\x04\x15\0", b"\x1f\x8b\x08\0\0\0\0\0"):
-        with pytest.raises(ValueError, match="save or unpack the file as CSV"):
-            codes_in(tmp_path, packed, TOWNS)
 
 
 def test_numbers_as_they_are_written():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from audited import ALL_AUDITS, AuditCase
+from audited import ALL_AUDITS
 from broken import BROKEN, on_grid
 from loops import over
 from sklearn.base import BaseEstimator
@@ -20,6 +20,7 @@ import skdp
 from skdp import PrivacyLedger, mechanisms
 from skdp.audit import audit, reachable_epsilon
 from skdp.audit._lower_bound import log_ratio_bound
+from skdp.audit._released import check_neighbours
 
 SURE = 1 - 1e-5
 
@@ -75,18 +76,11 @@ QUICK = {
 }
 
 
-def run_variant(name, repaired, n_trials, seed=11):
+def run_variant(name, repaired, n_trials):
     variant = BROKEN[name]
-    make = variant.repaired if repaired else variant.make
-    return audit(
-        make(np.random.default_rng(seed)),
-        variant.dataset,
-        variant.neighbour,
-        1.0,
-        n_trials,
-        vectorised=True,
-        name=name,
-    )
+    mechanism = (variant.repaired if repaired else variant.make)(np.random.default_rng(11))
+    pair = variant.dataset, variant.neighbour
+    return audit(mechanism, *pair, 1.0, n_trials, vectorised=True, name=name)
 
 
 @over("name", QUICK)
@@ -130,22 +124,13 @@ def test_other_than_one_record_is_refused(dataset, neighbour):
     refusals = "not neighbours|nothing can be learned|records of an? (str|object)"
     with pytest.raises((ValueError, TypeError), match=refusals):
         audit(noisy_count(), dataset, neighbour, 1.0, 2_000)
-
-
-@over(
-    "dataset, neighbour",
-    [
-        (PEOPLE, PEOPLE.iloc[[0, 2]]),
+    # One record more is none of these.
+    for fewer, more in (
+        (PEOPLE[:2], PEOPLE),
         ([], [3.5]),
-        ([(1, "a"), (2, "b")], [(2, "b")]),
-        ((PEOPLE, [0, 1, 1]), (PEOPLE.iloc[:2], [0, 1])),
-    ],
-)
-def test_one_record_is_accepted(dataset, neighbour):
-    size = (lambda data: len(data[0])) if isinstance(dataset, tuple) else len
-    rng = np.random.default_rng(0)
-    result = audit(lambda data: on_grid(size(data) + rng.laplace()), dataset, neighbour, 1.0, 2_000)
-    assert result.passed
+        ((PEOPLE[:2], [0, 1]), (PEOPLE, [0, 1, 1])),
+    ):
+        check_neighbours(fewer, more, 1)
 
 
 @over("sensitivity", [3, None])
@@ -228,18 +213,20 @@ def test_what_says_nothing_is_refused(mechanism, options, match):
 def test_mechanisms_that_raise_in_some_trials():
     rng = np.random.default_rng(0)
 
-    def raises(value, rate):
-        if rng.random() < rate:
-            raise ArithmeticError(f"noise overflow {rng.random()}")
-        return on_grid(value + rng.laplace())
+    def raising(rates):
+        def mechanism(value):
+            if rng.random() < rates[value]:
+                raise ArithmeticError(f"noise overflow {rng.random()}")
+            return on_grid(rng.laplace())
+
+        return mechanism
 
     # Equally often on both sides: no loss. The messages differ each time, which must not matter.
-    assert audit(lambda v: raises(v, 0.3), 0, 1, 1.0, 4_000).passed
-    result = audit(lambda v: raises(0, 0.5 if v else 0.01), 0, 1, 1.0, 4_000)
-    assert not result.passed
-    assert "ArithmeticError" in str(result.event)
+    assert audit(raising([0.3, 0.3]), 0, 1, 1.0, 4_000).passed
+    result = audit(raising([0.01, 0.5]), 0, 1, 1.0, 4_000)
+    assert not result.passed and "ArithmeticError" in str(result.event)
     with pytest.raises(ValueError, match="every trial on both"):
-        audit(lambda v: raises(v, 1.1), 0, 1, 1.0, 2_000)
+        audit(raising([1.0, 1.0]), 0, 1, 1.0, 2_000)
 
 
 @dataclass(frozen=True)
@@ -263,9 +250,11 @@ def shapes_of_output(value, rng):
         "set": {"a", "b"} if coin else {"a"},
         "frame": pd.DataFrame({"x": [number]}),
         "nan": math.nan if coin else 1.0,
+        "infinite": number * (math.inf if coin else 1e307),
     }
 
 
+@pytest.mark.filterwarnings("error")
 @over("kind", shapes_of_output(0, np.random.default_rng(0)))
 def test_outputs_of_all_kinds(kind):
     rng = np.random.default_rng(1)
@@ -274,18 +263,6 @@ def test_outputs_of_all_kinds(kind):
     # The same on both sides tells nothing.
     quiet = audit(lambda v: shapes_of_output(0, rng)[kind], 0, 1, 1.0, 600)
     assert quiet.passed and quiet.epsilon_lower_bound < 0.5
-
-
-@pytest.mark.filterwarnings("error")
-def test_numbers_of_all_sizes():
-    # Seeded; the outputs say nothing of the data.
-    rng = np.random.default_rng(8)
-
-    def outputs(_, n):
-        odd = rng.choice([np.inf, -np.inf, np.nan], n)
-        return np.where(rng.random(n) < 0.1, odd, rng.normal(size=n) * 1e307)
-
-    assert audit(outputs, 0, 1, 0.5, 4_000, vectorised=True).passed
 
 
 def test_numbers_are_told_apart_together():
@@ -300,70 +277,22 @@ def test_numbers_are_told_apart_together():
 
 
 def test_estimators():
-    X, Xn = np.zeros((2, 1)), np.zeros((3, 1))
-    result = audit(
-        Scale(ledger=PrivacyLedger(1)), X, Xn, n_trials=3_000, features=count_of, confidence=SURE
-    )
+    sure = {"features": count_of, "confidence": SURE}
+    result = audit(Scale(ledger=PrivacyLedger(1)), TWO, THREE, n_trials=3_000, **sure)
     assert result.epsilon == 1.0 and result.name == "Scale"
     assert 0.3 < result.epsilon_lower_bound <= 1
-    labelled = audit(
-        Scale(), (X, np.zeros(2)), (Xn, np.zeros(3)), n_trials=2_000, features=count_of,
-        confidence=SURE,
-    )  # fmt: skip
-    assert labelled.passed
+    labelled = (TWO, np.zeros(2)), (THREE, np.zeros(3))
+    assert audit(Scale(), *labelled, n_trials=2_000, **sure).passed
     # A wrong claim is convicted.
-    assert not audit(Scale(2.0), X, Xn, 1.0, 4_000, features=count_of).passed
+    assert not audit(Scale(2.0), TWO, THREE, 1.0, 4_000, features=count_of).passed
 
 
 # The library
 
 
-def streamed(data, neighbour, *given, **more):
-    """Case of a sparse vector, with its gaps and answers where it releases them."""
-
-    def mechanism(answers):
-        vector = mechanisms.SparseVector(1.0, *given, **more)
-        said = vector.query_many(answers).tolist()
-        if "answer_share" not in more:
-            return said
-        return vector.positives.tolist(), vector.gaps.tolist(), vector.answers.tolist()
-
-    options = {"relation": "answers", "sensitivity": more.get("sensitivity", 1)}
-    return AuditCase(mechanism, data, neighbour, 1.0, 50_000, options)
-
-
-def top_two(method):
-    """The best score inside the true set falls behind one outside."""
-
-    def mechanism(scores):
-        return sorted(mechanisms.top_k(scores, 2, 1.0, 1, method=method))
-
-    return AuditCase(mechanism, [3, 3, 2, 2], [4, 4, 2, 2], 1.0, 200_000)
-
-
-def wide_noise(total, n):
-    return mechanisms.discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6)
-
-
-# Ways of mechanisms, whose noise replays do not see.
-CASES = ALL_AUDITS | {
-    # Wide noise is drawn as a high and a low part: another path through the code.
-    "discrete_laplace, wide": AuditCase(
-        wide_noise, 0, 10**6, 1.0, 1_000_000, {"vectorised": True, "sensitivity": 10**6}
-    ),
-    "top_k, canonical": top_two("canonical"),
-    "SparseVector, monotonic with answers": streamed(
-        [0] * 6 + [2, 2], [1] * 6 + [2, 2], 2, 2, monotonic=True, answer_share=0.2
-    ),
-    "SparseVector, a new threshold each time": streamed(
-        [0] * 4 + [2, 2], [1] * 4 + [1, 1], 2, 2, variant="dwork-roth", noise="two-sided"
-    ),
-}
-
-
-@over("name", CASES)
+@over("name", ALL_AUDITS)
 def test_entries_are_sound(name):
-    case = CASES[name]
+    case = ALL_AUDITS[name]
     claim = case.epsilon if case.epsilon is not None else case.mechanism.epsilon
     assert reachable_epsilon(case.n_trials, 0.9999) > 2 * claim
     public = {*mechanisms.__all__, *skdp.__all__, *skdp.quality.__all__}
@@ -372,7 +301,7 @@ def test_entries_are_sound(name):
 
 
 @pytest.mark.slow
-@over("name, case", CASES.items())
+@over("name, case", ALL_AUDITS.items())
 def test_the_library_is_acquitted(name, case):
     # Unseeded. All entries together, fewer than 200, convict a correct library with probability at
     # most .001.

@@ -698,7 +698,6 @@ TELLING = {
     "the name of the columns": lambda n: pd.DataFrame({"a": [1]}).rename_axis(columns=str(n)),
     "the object of a method of Python": lambda n: Fraction(1, n).limit_denominator,
     "what a function holds": lambda n: [FunctionType(LATE, {}, closure=(CellType(),)), lambda: n],
-    "several indices": lambda n: pd.MultiIndex.from_tuples([(1, "x"), (n, "y")]),
     "a frame of Polars": lambda n: pytest.importorskip("polars").DataFrame({"a": [n]}),
     "a table of Arrow": lambda n: pytest.importorskip("pyarrow").table({"a": [n, 2]}),
     "a generator": np.random.default_rng,

@@ -75,16 +75,13 @@ def exact():
 def test_cuboid_is_tidy(exact):
     table = exact.cuboid(["sex", "age"])
     assert table.columns.to_list() == ["sex", "age", "count", "std_error"]
-    assert table["sex"].to_list() == ["F"] * 4 + ["M"] * 4
-    assert table["age"].to_list() == AGES * 2
-    np.testing.assert_allclose(table["count"], true_table(ROWS, ["sex", "age"]).ravel())
-    assert table["std_error"].nunique() == 1
-    assert table["std_error"][0] == exact.plan_.std_error(["age", "sex"])
-    assert exact.cuboid("region")["region"].isna().to_list() == [False] * 4 + [True]
+    assert table["sex"].to_list() == ["F"] * 4 + ["M"] * 4 and table["age"].to_list() == AGES * 2
+    assert set(table["std_error"]) == {exact.plan_.std_error(["age", "sex"])}
     frame = exact.to_frame().query("cuboid == 'age, sex'")
     assert (frame["region"] == "*").all()
-    np.testing.assert_allclose(frame["count"], true_table(ROWS, ["age", "sex"]).ravel())
-    assert exact.cuboid()["count"].tolist() == pytest.approx([500])
+    for found, order in ((table, ["sex", "age"]), (frame, ["age", "sex"])):
+        np.testing.assert_allclose(found["count"], true_table(ROWS, order).ravel())
+    assert exact.cuboid("region")["region"].isna().to_list() == [False] * 4 + [True]
 
 
 def test_slice(exact):
@@ -196,7 +193,6 @@ def test_pmost_publishes_what_it_can():
     "params, match",
     [
         ({"measure": "mean"}, "needs value="),
-        ({"measure": "mean", "value": "region"}, "needs value="),
         ({"measure": "mean", "value": "pay", "resolution": 1e-9}, "finer than"),
         ({"value": "pay"}, "belong to measure='mean'"),
         ({"dimensions": ["age", "age"]}, "named twice"),
@@ -205,7 +201,6 @@ def test_pmost_publishes_what_it_can():
         ({"strategy": "pmost", "max_variance": 1}, "gives 1.84.* Raise max_variance"),
         ({"max_variance": 1}, "belongs to strategy='pmost'"),
         ({"weights": {("age",): 1}}, "no effect"),
-        ({"weights": {("age",): -1}, "objective": "mean"}, "not be negative"),
         ({"weights": NO_WEIGHT, "objective": "mean"}, "All weights are zero"),
         ({"strategy": {"age": 0}}, "no cuboid a share"),
         ({"strategy": {("age", "sex"): 1, ("sex", "age"): 1}}, "twice"),
@@ -233,7 +228,6 @@ def test_bad_parameters_are_refused_by_the_plan(params, match):
         (lambda cube: cube.to_frame(margin="F"), "margin='F' is a value of 'sex'"),
         (lambda cube: cube.mean(), "needs column="),
         (lambda _: FEW.cuboid(["age", "sex"]), "max_order=1"),
-        (lambda _: FEW.cuboid("age", {"sex": "F"}), "max_order=1"),
         (lambda _: FEW.count({"sex": "F", "age": 25}), "max_order=1"),
         (lambda _: ONLY_AGE.cuboid("sex"), "is not published: none of the measured"),
     ],

@@ -79,15 +79,6 @@ def test_many_numbers_have_the_bins_of_few(attribute):
     assert (Domain({"x": attribute}).encode(pd.DataFrame({"x": x}))[:, 0] == wanted).all()
 
 
-def test_values_of_a_grid_have_a_bin_each_or_share_one():
-    assert Numeric(0, 10, decimals=2).bins == 1001
-    ages = Numeric(0, 90, "auto", integer=True)
-    assert ages.one_each and ages.labels()[-1] == "90"
-    # What only special values fall into is no bin.
-    sparse = Numeric(0, 50, "auto", integer=True, special=[0, 7])
-    assert sparse.labels()[:2] == ["[0, 2)", "[2, 3)"] and "[6, 8)" in sparse.labels()
-
-
 def test_few_bins_are_those_that_a_number_declares():
     assert Numeric(0, 2, decimals=1).resolved(32) == Numeric(0, 2, 21, decimals=1)
     # A bin for each tenth would leave that of the special 0 empty.

@@ -178,11 +178,9 @@ NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] 
             ("age", [*(str(i % 90) for i in range(990)), *[word] * 10], "numeric")
             for word in ("Unknown", "<0.5", "-")
         ),
-        ("bmi", [f"{x:.1f}" for x in RNG.normal(25, 4, 40)], "numeric"),
         ("cost", COMMAS, "numeric"),
         ("year", [str(n) for n in range(1950, 2020)], "numeric"),
         ("id_paciente", visits(range(1, 200)), "identifier"),
-        ("nr", [str(n) for n in range(3, 203)], "identifier"),
         # Hospital numbers, each a few times; numbers without a gap; text with digits.
         ("x", RNG.choice(RNG.integers(100_000, 999_999, 700), N), "identifier"),
         ("x", RNG.permutation(np.arange(1, N + 1) // 2), "identifier"),
@@ -233,9 +231,8 @@ def test_report_names_what_changes_with_shares():
     assert report.columns["not_understood"].tolist() == [0, 1, 0, 2, 1]
     assert report.columns["to_missing"].tolist() == [0, 0, 1, 3, 3]
     assert report.columns["skipped"].tolist() == [0, 1, 1, 0, 0]
-    text = repr(report)
-    assert "not_understood" in text and "records skipped: 3 of 5 (60%)" in text
-    assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", text)
+    assert "records skipped: 3 of 5 (60%)" in repr(report)
+    assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", repr(report))
     assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
 
 

@@ -131,10 +131,6 @@ def test_bins_are_divided_where_rules_cut_them():
         assert each.declared.labels() == own.labels()
         assert set(each.labels_of.tolist()) == set(range(own.size))
     assert domain.fine.coarse == domain and domain.fine["x"].size > 500
-    rows = pd.DataFrame({"x": [4.99, 5], "age": 50, "pay": 500})
-    for one in (domain.fine, domain.resolved(32)):
-        with pytest.warns(Warning, match="not private"):
-            assert one.check(rows).rules["breaks"].tolist() == [one.check(rows).n_skipped] == [1]
 
 
 # Rules that allow a cell each by itself, and no value of it together.
@@ -321,7 +317,7 @@ def test_answers_and_rows_of_a_release():
             skdp.MarginalSynthesizer(domain=LOANS, epsilon=1, target=target).fit(frame)
 
 
-# -- declarations that are refused
+# -- bins that rules cut
 
 
 @over(

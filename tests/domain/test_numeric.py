@@ -114,17 +114,6 @@ def test_means_are_those_of_draws(attribute):
     assert (np.abs(drawn.mean(axis=1) - attribute.means()) <= 6 * spread + 1e-9).all()
 
 
-def test_edges_follow_the_scales():
-    log = Numeric(1, 10_000, 4, scale="log")
-    np.testing.assert_allclose(log.edges, [1, 10, 100, 1000, 10_000])
-    from_zero = Numeric(0, 1000, 3, scale="log").edges
-    np.testing.assert_allclose(np.diff(np.log1p(from_zero)), np.log(1001) / 3, rtol=1e-9)
-    # Within a bin values are uniform.
-    assert log.means()[1] == pytest.approx(55)
-    # Integers: where the scale cuts finer than they are, each bin holds one.
-    assert Numeric(0, 100, 20, scale="log", integer=True).edges[:5].tolist() == [0, 1, 2, 3, 4]
-
-
 def test_codes_of_special_values_come_after_the_bins():
     attribute = Numeric(0, 10, bins=2, special=[-1, 0, 999], nullable=True)
     values = [-1, -0.0, 0, 999, 998.9, -2, 0.1, 5, math.nan, math.inf]

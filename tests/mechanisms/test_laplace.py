@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_laws import ScriptedSource
+from boxed import Recorder
+from exact_laws import ScriptedSource, exact_exp
 from loops import over
 from scipy import stats
 
@@ -25,22 +26,6 @@ from skdp.mechanisms import (
 
 # Every statistical test below has a fixed seed and this false-alarm rate for another one.
 ALARM = 1e-6
-
-
-def exact_exp(exponent, bits=400):
-    """exp(-exponent) as a fraction, off by less than 2**-bits, by its Taylor series."""
-    halvings = max(0, math.ceil(exponent).bit_length())
-    x = exponent / 2**halvings
-    digits = bits + 2 * halvings + 40
-    one = 1 << digits
-    term, total, k = one, one, 0
-    while term:
-        k += 1
-        term = term * x.numerator // (x.denominator * k)
-        total += -term if k % 2 else term
-    for _ in range(halvings):
-        total = total * total >> digits
-    return Fraction(total, one)
 
 
 def geometric_cdf(k, rate):
@@ -389,35 +374,24 @@ def test_bounded_sum_without_noise_is_the_clipped_sum():
 def test_bounded_sum_quantises_record_by_record(monkeypatch):
     # What reaches the noise is an exact integer sum, whatever the order of the records and however
     # far apart their magnitudes; the sensitivity is the largest code.
-    seen = []
-
-    def recorded(total, epsilon, sensitivity, *, random_state):
-        seen.append((int(total), epsilon, sensitivity))
-        return total
-
-    monkeypatch.setattr(laplace, "discrete_laplace", recorded)
+    monkeypatch.setattr(laplace, "discrete_laplace", recorder := Recorder())
     rng = np.random.default_rng(0)
     values = rng.normal(size=1000) * 10.0 ** rng.integers(-12, 4, size=1000)
+    codes = np.rint(np.clip(values, -1000, 300) / 2**-11)
+    exact = sum(int(code) for code in codes)
     for order in (slice(None), np.argsort(values), np.argsort(-np.abs(values))):
         bounded_sum(values[order], -1000, 300, 0.5)
-    totals = {total for total, _, _ in seen}
-    codes = np.rint(np.clip(values, -1000, 300) / 2**-11)
-    assert totals == {int(sum(int(code) for code in codes))}
-    assert {sensitivity for _, _, sensitivity in seen} == {1000 * 2**11}
-    assert {epsilon for _, epsilon, _ in seen} == {0.5}
+        assert recorder.calls.pop() == (exact, 0.5, 1000 * 2**11)
     # Each record alone, added: no code exceeds the sensitivity, at any value or grid.
     extreme = [np.inf, -np.inf, np.nan, 1e308, -1e308, 0.0, 5e-324, 7.25, -3.1, 6.999999, 7.0]
     for low, high, grid in ((-3.1, 7.25, 0.7), (0, 1e-9, None), (-1e200, 1e200, None), (-7, -1, 2)):
         for value in extreme:
-            seen.clear()
             bounded_sum([value], low, high, 1.0, resolution=grid)
-            total, _, sensitivity = seen[0]
+            total, _, sensitivity = recorder.calls.pop()
             assert abs(total) <= sensitivity
-            if grid is None:
-                assert 2**20 <= sensitivity <= 2**21
-            else:
-                # Rounding the bounds to the grid adds half a unit at most.
-                assert sensitivity <= max(abs(low), abs(high)) / grid + 0.5
+            # Rounding the bounds to the grid adds half a unit at most.
+            most = 2**21 if grid is None else max(abs(low), abs(high)) / grid + 0.5
+            assert sensitivity <= most and (grid or sensitivity >= 2**20)
 
 
 # --- randomised response

@@ -175,27 +175,29 @@ def test_log_weights_are_those_of_the_decimals(monkeypatch):
         assert abs(weight - true) <= margin + 2.0**-48 * (100 + abs(weight))
 
 
-def test_auto_takes_one_round_where_scores_are_close_and_a_set_where_they_are_apart(monkeypatch):
-    taken = []
-
-    def note(scores, k, epsilon, *rest):
-        taken.append(epsilon)
-        return np.arange(k)
-
-    def never(*given):
-        pytest.fail("another method")
-
-    for gap, name, other in ((1000, "_together", "_one_shot"), (10, "_one_shot", "_together")):
-        monkeypatch.setattr(selection, name, note)
-        monkeypatch.setattr(selection, other, never)
-        top_k(gap * np.arange(500), 200, 0.1, 1, ordered=False, random_state=3)
+@over(
+    "gap, n, k, more, way, epsilon",
+    [
         # The choice of a method has the rest.
-        assert taken.pop() == Fraction(94, 1000)
-    # Public: few winners, all of them, or in order.
-    top_k(1000 * np.arange(200), 3, 0.1, 1, ordered=False)
-    top_k(1000 * np.arange(200), 200, 0.1, 1, ordered=False)
-    top_k(1000 * np.arange(200), 20, 0.1, 1)
-    assert taken == [0.1] * 3
+        (1000, 500, 200, {"ordered": False}, "_together", Fraction(94, 1000)),
+        (10, 500, 200, {"ordered": False}, "_one_shot", Fraction(94, 1000)),
+        # Public: few winners, all of them, or in order.
+        (1000, 200, 3, {"ordered": False}, "_one_shot", 0.1),
+        (1000, 200, 200, {"ordered": False}, "_one_shot", 0.1),
+        (1000, 200, 20, {}, "_one_shot", 0.1),
+    ],
+)
+def test_auto_takes_a_set_where_scores_are_apart(gap, n, k, more, way, epsilon, monkeypatch):
+    taken = []
+    for name in ("_together", "_one_shot"):
+
+        def note(scores, k, epsilon, *rest, name=name):
+            taken.append((name, epsilon))
+            return np.arange(k)
+
+        monkeypatch.setattr(selection, name, note)
+    top_k(gap * np.arange(n), k, 0.1, 1, random_state=3, **more)
+    assert taken == [(way, epsilon)]
 
 
 def test_segments_and_winners_follow_from_scores_and_noise():

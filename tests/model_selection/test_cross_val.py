@@ -5,7 +5,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from searched import N, X, Y, model
-from sklearn.dummy import DummyClassifier
 
 import skdp
 from skdp.model_selection import PrivateKFold, private_cross_val_score
@@ -46,19 +45,3 @@ def test_cross_validation_charges_k_minus_one_fits_and_one_score():
     with pytest.raises(skdp.BudgetExceededError):
         private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
     assert len(ledger.to_frame()) == 1
-
-
-def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them(monkeypatch):
-    seen = []
-    predict = DummyClassifier.predict
-
-    def spy(self, X):
-        seen.append(X)
-        return predict(self, X)
-
-    monkeypatch.setattr(DummyClassifier, "predict", spy)
-    spied = model(estimator=DummyClassifier())
-    private_cross_val_score(spied, X, Y, epsilon=1, cv=3)
-    # The estimator is tried out on 500 public rows; true ones are predicted in tables of one size.
-    assert {len(rows) for rows in seen} == {500, 1024}
-    assert set().union(*(rows["a"] for rows in seen if len(rows) == 1024)) == set(X["a"])

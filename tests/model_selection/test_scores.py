@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPKMeans, GridSynthesizer, PrivacyLedger, PrivateStandardScaler
+from skdp import DPKMeans, PrivateStandardScaler
 from skdp._random import noise_source
 from skdp.algorithms import binned_scores
 from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score, private_score
@@ -100,9 +100,3 @@ def test_nicv_validates_and_searches_pipelines():
     grid = {"dpkmeans__n_clusters": [1, 2]}
     search = PrivateGridSearchCV(model, grid, metric="nicv", epsilon=5).fit(POINTS)
     assert search.best_params_ == {"dpkmeans__n_clusters": 2}
-    ledger = PrivacyLedger(3)
-    with pytest.raises(ValueError, match="features"):
-        private_score(POINTS[:, :1], clusters(), "nicv", epsilon=1, ledger=ledger)
-    assert ledger.spent == 0
-    with pytest.raises(TypeError, match="DPKMeans"):
-        private_score(POINTS, GridSynthesizer(domain=(0, 8)), "nicv", epsilon=1)

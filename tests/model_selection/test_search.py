@@ -50,14 +50,6 @@ def test_search_shares_one_release_and_charges_once():
         clone(search).fit(X, Y)
 
 
-def test_search_over_releases_pays_for_each():
-    ledger = skdp.PrivacyLedger()
-    grid = [{"synthesizer__epsilon": [0.5, 1]}, {"synthesizer__epsilon": [2]}]
-    search = PrivateGridSearchCV(model(ledger=ledger), grid, epsilon=0.5).fit(X, Y)
-    assert ledger.spent == 4 and len(ledger.to_frame()) == 1
-    assert search.privacy_loss_.epsilon == 4
-
-
 def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows():
     grid = {
         "estimator": [DummyClassifier(strategy="constant", constant=c) for c in ("high", "low")]

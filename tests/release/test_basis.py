@@ -69,9 +69,10 @@ def test_features_have_the_covariance_of_the_field():
     column = ColumnBasis(counts, ladder(7, 4, 5))
     mass = counts / counts.sum()
     ranks = np.append(0.0, np.cumsum(mass[:5])) / mass[:5].sum()
-    angles = np.arcsin(np.sqrt(ranks)) * 2 / np.pi
-    # Within a code, angles go as ranks do.
-    steps = np.repeat(np.diff(angles) / n_steps, n_steps)
+    # From an end a quarter of the first code is left out; within a code steps are even.
+    sides = [np.maximum(each, each[1] / 4) for each in (ranks, 1 - ranks[::-1])]
+    one, other = (-np.diff(1 / each) / 8 for each in sides)
+    steps = np.repeat((one + other[::-1]) / n_steps, n_steps)
     walk = np.cumsum(np.sqrt(12 * steps) * rng.normal(size=(n_draws, len(steps))), axis=1)
     share = np.repeat(mass[:5] / n_steps, n_steps)
     walk -= (walk @ share / share.sum())[:, None]
@@ -87,6 +88,18 @@ def test_features_have_the_covariance_of_the_field():
     # The last step of a code is taken after its records: a fortieth, and noise of 1%.
     assert np.abs((np.cov(sums.T) - expected) / scale).max() < 0.05
     np.testing.assert_allclose(chance.T @ chance, (mass[:, None] * centred).T @ centred)
+
+
+def test_the_walk_has_the_density_of_columns_with_joint_tails():
+    """At a share of r records below, (1/r**2 + 1/(1 - r)**2) / 8; the outermost code is exact."""
+    cells = np.arange(400) // 40
+    weights = np.column_stack([np.eye(400)[:, 0], np.eye(10)[cells][:, [0, 2, 5, 9]]])
+    field, _ = ColumnBasis(np.ones(400), ladder(400, 4, 400)).features(weights)
+    below = (np.arange(400_000) + 0.5) / 400_000
+    density = (1 / below**2 + 1 / (1 - below) ** 2) / 8
+    sums = np.cumsum((weights - weights.mean(axis=0)).repeat(1000, axis=0), axis=0) / 400_000
+    exact = 12 * (sums**2 * density[:, None]).mean(axis=0)
+    np.testing.assert_allclose((field**2).sum(axis=0), exact, rtol=0.03)
 
 
 def test_ranges_that_end_inside_codes_are_told_from_values():

@@ -10,9 +10,6 @@ from loops import over
 
 from skdp.release.network import Conditional, NetworkModel
 
-# ------------------------------------------------------------------------------ the released model
-
-
 SHAPE = (3, 2, 4, 1, 2, 3)
 
 

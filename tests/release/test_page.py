@@ -402,8 +402,7 @@ def test_questions_by_clicking_are_those_of_python(browser, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [400, 1400])
-def test_hostile_names_are_text(browser, tmp_path, width):
+def test_hostile_names_are_text(browser, tmp_path):
     names = [
         "</script><img src=x onerror=alert(1)>",
         "'\"`${1}\\",
@@ -418,8 +417,8 @@ def test_hostile_names_are_text(browser, tmp_path, width):
     path = tmp_path / "page.html"
     view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain).fit(frame).synopsis_
     view.page(path, title=names[0])
-    page, _ = opened_page(browser, path, width)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page, _ = opened_page(browser, path, 400)
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
     assert page.locator("img").count() == 0
     titles = page.locator(".card h3").all_inner_texts()
     assert titles[3] == names[0] and len(titles) == 5

@@ -125,12 +125,12 @@ def test_rows_are_as_many_as_the_release_estimates_and_repeat(release):
     pd.testing.assert_frame_equal(release.sample(50, 1, where={}), release.sample(50, 1))
 
 
-def draws_both_ways(release):
+def test_every_synthesizer_draws_both_ways(release):
     for method, n in itertools.product(("rounded", "independent"), (0, 1, 50, 4000)):
         rows = release.sample(n, random_state=1, method=method)
         assert len(rows) == n
         pd.testing.assert_frame_equal(rows, release.sample(n, random_state=1, method=method))
-        if n == 4000 and len(rows.drop_duplicates()) > 1:
+        if n == 4000:
             assert not rows.equals(release.sample(n, random_state=2, method=method))
             # Rows are in random order: each half is like the other. False alarm 1e-6.
             codes, _ = pd.factorize(rows.iloc[:, 0], sort=True)
@@ -140,27 +140,12 @@ def draws_both_ways(release):
     )
     with pytest.raises(ValueError, match="method must be 'rounded' or 'independent', got"):
         release.sample(5, method="round")
-
-
-def test_every_synthesizer_draws_both_ways(release):
-    draws_both_ways(release)
     # Rounded rows have the expected counts; boxes without records have none.
     rows = release.sample(1000, 0, where="age >= 40")
     share = release.count("age >= 40 and sex == 'F'") / release.count("age >= 40")
     assert (rows["age"] >= 40).all()
     if isinstance(release, skdp.MarginalSynthesizer):
         assert abs((rows["sex"] == "F").sum() - 1000 * share) < 5
-
-
-def test_other_releases_draw_both_ways():
-    rows = people(500)[["age", "sex"]].assign(always="yes")
-    constant = Domain({"always": Categorical(["yes"])})
-    for estimator in (
-        skdp.PrivPfCClassifier(epsilon=2, domain=DOMAIN.select(["age", "sex"]), target="sex"),
-        skdp.RangeTreeHistogram(epsilon=2, domain=DOMAIN.select(["age"])),
-        skdp.HDPViewSynthesizer(epsilon=2, domain=constant),
-    ):
-        draws_both_ways(estimator.fit(rows[list(estimator.domain)]))
 
 
 def test_numbers_in_a_cut_bin_follow_their_law():

@@ -293,7 +293,6 @@ def test_verify_compares_the_ledger_and_the_fingerprint(files, capsys):
         ("good", ["--no-replay", "--ledger", "l"], 0, told),
         ("good", ["--no-replay", "--ledger", "other"], 1, ""),
         ("good", ["--fingerprint", digits.upper()], 0, "losses within epsilon(?!.*UNVERIFIED)"),
-        ("good", ["--no-replay", "--fingerprint", "0" * 64], 1, ""),
         ("good", ["--no-replay", "--fingerprint", ""], 1, "fingerprint: .*, not .*NOT AS"),
         ("good", ["--no-replay", "--fingerprint", digits[:12]], 1, f", not {digits[:12]}  <-"),
         ("seed", ["--no-replay"], 1, "seeded: YES.*UNVERIFIED: a ledger shows that such"),
@@ -310,6 +309,7 @@ def test_a_release_with_an_edited_epsilon_is_refused(files, method, capsys):
     check = ["--no-replay", "--out", "check.html"]
     assert main(["verify", "good.skdp", *check]) == 0
     assert "unverified" in Path("check.html").read_text()
+    Path("check.html").unlink()
     made = skdp.Synopsis.load("good.skdp")
     parts = {name: part / 10 for name, part in made.privacy_loss.parts.items()}
     loss = skdp.PrivacyLoss(sum(parts.values()), parts)
@@ -319,7 +319,6 @@ def test_a_release_with_an_edited_epsilon_is_refused(files, method, capsys):
     )
     edited.save("edited.skdp")
     capsys.readouterr()
-    Path("check.html").unlink()
     assert main(["verify", "edited.skdp", *check]) == 1
     assert re.search(r"noise: as small as epsilon .* buys, not 0\.1  <-", capsys.readouterr().out)
     text = Path("check.html").read_text()

@@ -7,9 +7,6 @@ from replays import spread
 import skdp
 from skdp.tables import CountTable
 
-# --------------------------------------------------------------------------------- the synthesizer
-
-
 DOMAIN = skdp.Domain(
     {
         "age": skdp.Numeric(17, 89, bins=12, nullable=True),

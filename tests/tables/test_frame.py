@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from loops import over
 
-from skdp import Categorical, Date, Domain, Numeric
+from skdp import Categorical, Date
 from skdp.tables import as_column, as_frame, identities, row_taker
 
 
@@ -23,15 +23,10 @@ def read(values):
     return as_column(pa.chunked_array([values]) if isinstance(values, pa.Array) else values, "x")
 
 
-def test_arrow_chunks_and_slices():
-    parts = [pa.array(["a", "b", None]), pa.array(["c", "a"]), pa.array([], type=pa.string())]
-    wanted = ["a", "b", None, "c", "a"]
-    plain = pa.table({"a": pa.chunked_array(parts)})
-    assert values_of(as_frame(plain).column("a")) == wanted
+def test_arrow_dictionaries_in_pieces():
+    parts = [pa.array(["a", None]), pa.array(["c", "a"]), pa.array([], type=pa.string())]
     coded = pa.table({"a": pa.chunked_array([part.dictionary_encode() for part in parts])})
-    assert values_of(as_frame(coded).column("a")) == wanted
-    unsigned = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.uint8()), pa.array(["a"]))
-    assert values_of(as_frame(pa.table({"a": unsigned})).column("a")) == ["a", None]
+    assert values_of(as_frame(coded).column("a")) == ["a", None, "c", "a"]
     # What is missing may stand among the categories.
     named = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))
     assert values_of(as_frame(pa.table({"a": named})).column("a")) == ["a", None, None]
@@ -129,13 +124,6 @@ def test_values_beyond_those_of_python_raise_nowhere(kind, far, near, person, ca
     assert capfd.readouterr() == ("", "")
 
 
-def test_values_that_a_library_cannot_give_are_left_out_one_by_one():
-    inner = arrow_text([b"a", b"\xff", b"b"])
-    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), inner)
-    assert read(lists).objects()[::2] == [["a"], ["b"]]
-    assert read(lists).codes(Categorical(["a", "b"]).coding()).tolist() == [-1] * 3
-
-
 KEYED = Categorical([1, "a", "2020-01-01", "2020-01-01 10:30", "10:30"], nullable=True)
 
 
@@ -195,14 +183,6 @@ NAMES = pd.Index(["a"], dtype="string")
 def test_every_type_that_holds_a_value_has_its_kind_and_gives_its_key(kind, code, column):
     found = read(column).codes(KEYED.coding()).tolist()
     assert (read(column).kind, found) == (kind, [code]), (read(column).dtype, type(column))
-
-
-@pytest.mark.parametrize("odd", [None, float("nan"), 5, "ab", {}])
-def test_what_is_no_row_in_a_list_of_rows_is_a_row_without_values(odd):
-    domain = Domain({"a": Categorical(["x", "y"]), "b": Numeric(0, 9, integer=True)})
-    for rows in ([["x", 1], odd, ("y", 2)], [odd, ["x", 1], np.array(["y", 2], dtype=object)]):
-        codes = domain.encode(rows).tolist()
-        assert codes.pop(1 if rows[1] is odd else 0) == [-1, -1] and codes == [[0, 1], [1, 2]]
 
 
 @pytest.mark.parametrize(("before", "own"), [(-0.0, 0.0), (np.str_("a"), "a"), (1, True)])

@@ -5,15 +5,7 @@ import pyarrow as pa
 import pytest
 
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric
-from skdp.tables import Layout, as_frame, build_frame, row_taker, take_rows
-
-
-def test_build_mixed_columns_as_text_where_there_is_no_such_type():
-    mixed = {"a": pd.Series(["x", 1, None], dtype=object)}
-    assert build_frame(mixed, like="polars")["a"].to_list() == ["x", "1", None]
-    assert build_frame(mixed, like="pandas")["a"].tolist() == ["x", 1, None]
-    assert build_frame(mixed, like="numpy").tolist() == [["x"], [1], [None]]
-
+from skdp.tables import Layout, as_frame, row_taker, take_rows
 
 DOMAIN = Domain(
     {

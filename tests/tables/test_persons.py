@@ -12,12 +12,10 @@ from estimators import CASES
 from estimators import people as generated
 from loops import over
 from scipy import stats
-from sklearn.dummy import DummyClassifier
 
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
-from skdp.model_selection import private_cross_val_score
 from skdp.tables import Contributions, CountTable, as_column, count_rows, identities, read_rows
 from skdp.tables.persons import some_of_each
 
@@ -216,21 +214,6 @@ def test_releases_in_files_keep_the_unit(tmp_path):
 
 
 DOMAIN_OF_PEOPLE = Domain({"age": Numeric(17, 90, bins=8), "sex": Categorical(["Female", "Male"])})
-
-
-# -- refusals
-
-
-def test_folds_and_classifiers_refuse():
-    frame = people()
-    view = skdp.GridSynthesizer(
-        domain=DOMAIN_OF_PEOPLE, target="sex", max_rows_per_id=2, privacy_id="who"
-    )
-    model = skdp.PrivateClassifier(DummyClassifier(), view)
-    with pytest.raises(ValueError, match="FrozenEstimator"):
-        model.fit(frame[["age", "who"]], frame["sex"])
-    with pytest.raises(ValueError, match="Choose on synthetic rows"):
-        private_cross_val_score(model, frame[["age", "who"]], frame["sex"], epsilon=1, cv=3)
 
 
 class Meddles(skdp.PrivacyLedger):

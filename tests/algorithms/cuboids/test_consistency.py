@@ -59,15 +59,11 @@ def test_lattice():
 
 def test_larger_cuboids_may_be_sources_but_are_not_published():
     cube = lattice((2, 2, 2), 1)
-    assert len(cube) == 8
-    assert list(cube.masks[cube.published]) == [0, 1, 2, 4]
+    assert len(cube) == 8 and list(cube.masks[cube.published]) == [0, 1, 2, 4]
     # Largest variance in units of that of one source: 8 for the base, 4 * 2 for {1, 6}, but the
     # base is better on average; 16 for everything published.
-    assert plan_bmax(cube).masks == (7,)
-    assert set(plan_all(cube).masks) == {0, 1, 2, 4}
-
-
-def test_sources_that_cannot_be_held_are_left_out():
+    assert plan_bmax(cube).masks == (7,) and set(plan_all(cube).masks) == {0, 1, 2, 4}
+    # Those that cannot be held are left out.
     wide = lattice((200,) * 10, 2)
     assert max(len(dimensions_of(mask)) for mask in wide.masks) == 3
     assert wide.cells.max() <= MAX_SOURCE_CELLS

@@ -81,12 +81,10 @@ def test_lloyd_on_cells_is_lloyd_and_the_best_start_wins():
 
 def test_lloyd_on_signed_cells_ends_inside_the_box():
     generator = np.random.default_rng(2)
-    points = generator.random((500, 3)) * 99
-    starts = generator.random((8, 4, 3)) * 99
+    points, starts = generator.random((500, 3)) * 99, generator.random((8, 4, 3)) * 99
     weights = generator.normal(0, 1, 500)
     centroids, costs = lloyd_on_cells(points, weights, starts, (100,) * 3)
-    assert np.isfinite(costs).all()
-    assert (centroids >= 0).all() and (centroids <= 99).all()
+    assert np.isfinite(costs).all() and (centroids >= 0).all() and (centroids <= 99).all()
     # A cluster without positive weight stays where it was.
     stuck, _ = lloyd_on_cells(points, -np.ones(500), starts, (100,) * 3)
     assert (stuck == starts).all()

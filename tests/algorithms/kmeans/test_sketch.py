@@ -134,15 +134,11 @@ def test_ranges_of_wide_axes_are_found_for_what_is_said_to_be_spent(monkeypatch)
         assert found.tolist() == [[0, size]] * 2 and spent == 0 and not best.calls
 
 
-def test_margins_are_exact_without_noise_and_even_where_noise_hides_them(monkeypatch):
+def test_margins_are_those_of_the_records_and_a_little_everywhere(monkeypatch):
     points = skewed_points(20_000, 1, 3)
     margins = even_margins((1024,))
+    monkeypatch.setattr(sketch, "discrete_laplace", exact := Recorder())
     bins = sketch.bins_of(points, margins.edges)
-    noisy = sketch.measure_margins(bins, margins, 20_000, Fraction(1, 1_000), seeded(1))
-    below = np.cumsum(noisy.masses[0]) - np.cumsum(np.bincount(bins[:, 0], minlength=64)) / 20_000
-    assert 1e-4 < np.abs(below).max() < 0.7
-    exact = Recorder()
-    monkeypatch.setattr(sketch, "discrete_laplace", exact)
     found = sketch.measure_margins(bins, margins, 20_000, Fraction(10), None)
     ((values, epsilon, sensitivity),) = exact.calls
     assert epsilon == 10 and sensitivity == 1

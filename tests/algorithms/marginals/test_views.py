@@ -154,13 +154,6 @@ def test_ladders_are_nested_groups_and_plans_spend_all_their_budget(n_codes, ord
         assert set(plan.shares) <= set(plan.sizes)
 
 
-def test_frequent_codes_have_groups_of_their_own_where_the_codes_are_a_power_of_two():
-    """With a unit for each of 64 codes, the groups of a level of 8 would hold 8 codes each."""
-    counts = np.where(np.arange(64) < 4, 200.0, 1.0)
-    ladder = ladder_of(counts, np.arange(64), finest=16)
-    assert len(set(ladder.groups(8)[:4])) == 4
-
-
 @over("n_bins", [1024, 1000])
 def test_special_values_and_gaps_are_not_mixed_with_their_neighbours(n_bins):
     """1,000 records in bins, 455 with a special value, 200 without one: 12 noise scales."""
