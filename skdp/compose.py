@@ -275,7 +275,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             for rows in (np.maximum(codes, rare), codes)
         )
         names = [name for name in layout.given if name != target and name in domain]
-        X = layout.build(dict(drawn[names].items())) if draws else codes[:, :4] % 2
+        X = layout.build({name: drawn[name] for name in names}) if draws else codes[:, :4] % 2
         asked = layout.build(declared_rows(every, domain, names, target)) if draws else X
         y = drawn[target].astype(object).to_numpy()
         # Private estimators within it would charge their ledgers.
