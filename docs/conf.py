@@ -15,6 +15,7 @@ import _gallery  # noqa: E402
 import _tables  # noqa: E402
 from docutils import nodes  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
+from sphinx.util.inspect import stringify_signature  # noqa: E402
 
 import skdp  # noqa: E402
 
@@ -158,6 +159,13 @@ def mark_long_names(app, doctree):
             literal["classes"].append("long")
 
 
+def signature_of(app, what, name, thing, options, signature, returns):
+    """What a class is made of, where Sphinx shows the `__new__` that refuses weights."""
+    if what == "class" and signature == "(*args, **params)":
+        return stringify_signature(inspect.signature(thing), show_annotation=False), returns
+    return None
+
+
 def setup(app):
     """Write the API reference before the pages are read; register the renderer of formulas."""
     # After sphinx-gallery, which has the usual priority of 500.
@@ -167,4 +175,5 @@ def setup(app):
     app.connect("doctree-read", _tables.arrange)
     app.connect("doctree-read", _gallery.wrap_pictures)
     app.connect("doctree-read", mark_long_names)
+    app.connect("autodoc-process-signature", signature_of, priority=400)
     app.add_html_math_renderer("mathml", math(as_block=False), math(as_block=True))

@@ -22,7 +22,7 @@ from .base import (
     ExactScore,
     PrivateEstimator,
     RefusesWeights,
-    feature_rows,
+    feature_codes,
     label_classes,
     match_labelled,
     warn_of_emptiness,
@@ -363,11 +363,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
     def _codes(self, X, names):
         """Code of each row in each column; -1 if the domain has none."""
         # The person is no feature.
-        rows = feature_rows(self, X, self.privacy_id)
-        absent = [name for name in names if name not in rows.names]
-        if absent:
-            raise DomainError(f"The rows lack the columns {absent} of the model.")
-        return self.domain_.plain(names).encode(rows.select(names))
+        return feature_codes(self, X, names, self.privacy_id)
 
 
 class ModelOfGroups(ModelOfLabels):

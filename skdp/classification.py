@@ -39,13 +39,12 @@ from .base import (
     Likelihood,
     PrivateEstimator,
     RefusesWeights,
-    feature_rows,
+    feature_codes,
     label_classes,
     match_labelled,
     warn_of_emptiness,
 )
 from .domain import Level
-from .exceptions import DomainError
 from .hierarchy import project_to_simplex
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .release.rounding import count_records, shuffled_line
@@ -324,16 +323,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
 
     def _coordinates(self, X):
         """Group of each row in each predictor of the grid; -1 if the domain has no code."""
-        rows = feature_rows(self, X)
-        used = self.grid_.columns
-        absent = [name for name in used if name not in rows.names]
-        if absent:
-            raise DomainError(
-                f"The rows lack the predictors {absent}, which the grid uses. It uses {list(used)}."
-            )
-        if not used:
-            return np.zeros((len(rows), 0), dtype=np.int64)
-        codes = self.domain_.plain(used).encode(rows.select(used))
+        codes = feature_codes(self, X, self.grid_.columns)
         coordinates = np.empty(codes.shape, dtype=np.int64)
         for position, groups in enumerate(self.grid_.groups):
             coordinates[:, position] = np.append(groups, -1)[codes[:, position]]

@@ -39,7 +39,7 @@ from .base import (
 from .classification import PrivPfCClassifier, columns_add_up
 from .domain import Categorical, Domain, Numeric
 from .exceptions import DomainError, TrainingError
-from .inspection import Step, child, price, trained, walk
+from .inspection import Step, child, ledgers, price, trained, walk
 from .synthesis import MarginalSynthesizer
 from .tables import Frame, Layout, as_frame, count_rows, take_rows
 
@@ -280,8 +280,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         y = drawn[target].astype(object).to_numpy()
         # Private estimators within it would charge their ledgers.
         inner = clone(self.estimator)
-        ledgers = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
-        inner.set_params(**dict.fromkeys(ledgers))
+        inner.set_params(**dict.fromkeys(ledgers(inner)))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._keys import key_of
 from .._random import caller_level
-from .._validation import FloatArray, IntArray, free_name, some
+from .._validation import CodeArray, FloatArray, IntArray, free_name, some
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..exceptions import DomainError
 from ..release.result import of_records
@@ -232,10 +232,16 @@ def declared_rows(
     X: Any, domain: Domain, features: Sequence[str], label: str | None
 ) -> dict[str, Any]:
     """Columns of new rows that a model was trained on, as `fit` reads them."""
-    rows = domain.with_names(as_frame(X), [label])
+    rows = _named_features(as_frame(X), domain, features, label)
+    return {name: column.declared(domain[name]) for name, column in rows.columns.items()}
+
+
+def _named_features(rows: Frame, domain: Domain, features: Sequence[str], label: Any) -> Frame:
+    """Columns of new rows that a model was trained on, under the names of the domain."""
+    rows = domain.with_names(rows, [label])
     if lacking := [name for name in features if name not in rows.names]:
         raise DomainError(f"The rows lack {some(lacking)}, which the model was trained on.")
-    return {name: rows.column(name).declared(domain[name]) for name in features}
+    return rows.select(features)
 
 
 def _refuse_zeros(domain: Domain, of: Any) -> None:
@@ -445,16 +451,25 @@ def match_labelled(
     return rows, domain, target, X
 
 
-def feature_rows(estimator: PrivateEstimator, X: Any, ignored: str | None = None) -> Frame:
-    """Rows to predict, without the label, under the names of the domain.
+def feature_codes(
+    estimator: PrivateEstimator, X: Any, names: Sequence[str], ignored: str | None = None
+) -> CodeArray:
+    """Code of each row to predict in some columns; -1 if the domain has none.
 
     Parameters
     ----------
     estimator : PrivateEstimator
         Fitted, with ``domain_`` and ``target_``.
     X : array-like or frame
+    names : sequence of str
+        The columns.
     ignored : str, default=None
         A further column that is left out where it is there.
+
+    Raises
+    ------
+    DomainError
+        If the rows lack a column.
     """
     check_is_fitted(estimator)
     domain, target = estimator.domain_, estimator.target_
@@ -464,10 +479,8 @@ def feature_rows(estimator: PrivateEstimator, X: Any, ignored: str | None = None
             X = without_label(X, rows, domain, name)
             rows = rows.select([each for each in rows.names if each != name])
     validate_data(estimator, X, reset=False, skip_check_array=True)
-    if rows.n_unnamed:
-        names = [name for name in domain.names if name != target]
-        rows = rows.with_names(domain.names_for(rows.n_unnamed, [target]) or names)
-    return rows
+    rows = _named_features(rows, domain, names, target)
+    return domain.plain(names).encode(rows) if names else np.zeros((len(rows), 0), dtype=np.int32)
 
 
 def label_classes(domain: Domain, target: str) -> tuple[Any, IntArray]:

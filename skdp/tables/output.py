@@ -137,16 +137,12 @@ def _typed(column: pd.Series, day: bool) -> tuple[Any, Any]:
 
 def _array(frame: pd.DataFrame) -> NDArray[Any]:
     """Columns as a 2-D array of one type, which does not depend on values."""
-    tests = pd.api.types
-
-    def every(test: Callable[[Any], bool]) -> bool:
-        return all(map(test, frame.dtypes))
-
-    if every(tests.is_datetime64_dtype):
+    tests, dtypes = pd.api.types, {*frame.dtypes}
+    if all(map(tests.is_datetime64_dtype, dtypes)):
         return frame.to_numpy("M8[us]")
-    if every(tests.is_numeric_dtype):
-        alike = {*frame.dtypes} in ({np.dtype(bool)}, {np.dtype(np.int64)})
-        return frame.astype(frame.dtypes.iloc[0] if alike else np.float64).to_numpy()
+    if all(map(tests.is_numeric_dtype, dtypes)):
+        alike = dtypes in ({np.dtype(bool)}, {np.dtype(np.int64)})
+        return frame.astype(dtypes.pop() if alike else np.float64).to_numpy()
     return np.column_stack([_plain_objects(column) for _, column in frame.items()])
 
 
