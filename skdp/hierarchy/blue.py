@@ -401,8 +401,6 @@ def without_negatives(
     move quantiles towards the middle of the range; taking the same from all would take most of a
     value where it is spread over many bins.
     """
-    if (counts >= 0).all():
-        return counts
     sums = np.cumsum(counts[order])
     if sums[-1] <= 0:
         return np.maximum(counts, 0.0)

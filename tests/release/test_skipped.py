@@ -319,6 +319,7 @@ def test_a_release_with_an_edited_epsilon_is_refused(files, method, capsys):
     )
     edited.save("edited.skdp")
     capsys.readouterr()
+    Path("check.html").unlink()
     assert main(["verify", "edited.skdp", *check]) == 1
     assert re.search(r"noise: as small as epsilon .* buys, not 0\.1  <-", capsys.readouterr().out)
     text = Path("check.html").read_text()
