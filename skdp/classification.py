@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin, OneToOneFeatureMixin
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from ._random import sampling_generator
@@ -970,6 +970,17 @@ def _best_weight(histogram, shares, least):
         for weight in weights
     ]
     return weights[int(np.argmax(scores))]
+
+
+def columns_add_up(release: Any) -> bool:
+    """Whether what its columns add explains most of the classes of a fitted `PrivPfCClassifier`."""
+    counts, shape = release.smoothed_.reshape(-1, len(release.shares_)), release.grid_.shape
+    if len(counts) == 1:
+        return True
+    columns = one_hot(np.stack(np.unravel_index(np.arange(len(counts)), shape), axis=1), shape)
+    sizes = counts.sum(axis=1)
+    logs = np.log(counts / sizes[:, None])
+    return bool(LinearRegression().fit(columns, logs, sizes).score(columns, logs, sizes) > 0.5)
 
 
 def _evidence(release, variance):

@@ -6,11 +6,12 @@ import copy
 import warnings
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.frozen import FrozenEstimator
@@ -18,22 +19,16 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from ._models import (
-    CUTTING,
-    ModelOfClasses,
-    cut_domain,
-    fine_domain,
-    number_link,
-)
+from ._models import CUTTING, ModelOfClasses, cut_domain, fine_domain, number_link
 from ._random import sampling_generator
-from ._validation import BoolArray, FloatArray, as_sample_size, reraise_interrupts, split_epsilon
+from ._validation import FloatArray, as_sample_size, reraise_interrupts
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
-from .algorithms.additive import mean_size
 from .base import (
     ExactScore,
     Published,
     ShowsPrivacy,
     declare_label,
+    declared_rows,
     full_domain,
     label_classes,
     match_labelled,
@@ -41,18 +36,14 @@ from .base import (
     refuse_beside_rows,
     require_y,
 )
-from .classification import PrivPfCClassifier
-from .domain import Domain, Numeric
+from .classification import PrivPfCClassifier, columns_add_up
+from .domain import Categorical, Domain, Numeric
 from .exceptions import DomainError, TrainingError
 from .inspection import Step, child, price, trained, walk
-from .mechanisms import discrete_laplace
 from .synthesis import MarginalSynthesizer
 from .tables import Frame, Layout, as_frame, count_rows, take_rows
 
-__all__ = [
-    "PrivateClassifier",
-    "PrivateRegressor",
-]
+__all__ = ["PrivateClassifier", "PrivateRegressor"]
 
 # ------------------------------------------------------------------------------------------------
 # What the classifier and the regressor share: release, train on the release, predict.
@@ -61,14 +52,12 @@ __all__ = [
 # --- training an estimator on the rows of a release, which may be weighted or without a label
 
 
-def fit_clone(
-    estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None, known: BoolArray, rng: Any
-) -> Any:
+def fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None, rng: Any) -> Any:
     """Fit a clone of ``estimator`` to the rows with a known label.
 
     Weights go to estimators that take them; for others rows are drawn in proportion to them.
     """
-    estimator, chosen = clone(estimator), np.flatnonzero(known)
+    estimator, chosen = clone(estimator), np.flatnonzero(~pd.isna(y))
     if weight is not None:
         if has_fit_parameter(estimator, "sample_weight"):
             return estimator.fit(X, y, sample_weight=weight)
@@ -80,9 +69,6 @@ def fit_clone(
 
 
 # --- what both wrappers share
-
-# Parameters of the default release, or of the default model.
-_OWN = ("epsilon", "domain", "target", "max_rows_per_id", "privacy_id", "ledger")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -101,21 +87,17 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     random_state: Any = None
     verbose: Any = 0
 
-    # Parameter that declares the label, in words, and its name.
-    _shorthand: ClassVar[str]
+    # Parameter that declares the label.
     _label: ClassVar[str]
     # The private model that is fitted where no estimator is given, and what is fitted to the only
     # prediction.
     _default: ClassVar[Any]
     _constant: ClassVar[Any]
-    # Fewest labels that an estimator is trained on.
-    _fewest: ClassVar[int]
-    # What refuses a declared label that does not fit the task.
-    _check_label: ClassVar[Any]
 
     def _reader(self) -> Any:
         """What reads the true rows: the synthesizer, the default one, or the default model."""
-        params = {name: getattr(self, name) for name in _OWN}
+        names = ("epsilon", "domain", "target", "max_rows_per_id", "privacy_id", "ledger")
+        params = {name: getattr(self, name) for name in names}
         if self.synthesizer is not None:
             # A search gives its ledger to both.
             if isinstance(self.synthesizer, FrozenEstimator) or (
@@ -129,22 +111,34 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                     + (f"{given} beside it: give them to it." if given else "no estimator.")
                     + " Without a synthesizer give epsilon, domain and the label."
                 )
-            return self.synthesizer
-        if self.epsilon is None:
+        elif self.epsilon is None:
             raise ValueError(
                 f"{type(self).__name__} needs epsilon=, the privacy budget of a fit, or a "
                 "synthesizer that has its own."
             )
         if self.estimator is None:
             return self._default(**params, **{self._label: getattr(self, self._label)})
-        return MarginalSynthesizer(**params, verbose=self.verbose)
+        reader = self.synthesizer
+        if reader is None:
+            reader = MarginalSynthesizer(**params, verbose=self.verbose)
+        person = getattr(reader, "privacy_id", None)
+        if person is not None and not isinstance(reader, FrozenEstimator):
+            raise ValueError(
+                f"The synthesizer's privacy_id={person!r} is a column that X has for training, but "
+                "new rows do not have. Fit the synthesizer first, and give it to "
+                f"{type(self).__name__} as FrozenEstimator(synthesizer)."
+            )
+        return reader
 
     def _label_attribute(self) -> Any:
         """Declaration of the label, or None where the synthesizer declares it."""
         return getattr(self, self._label)
 
     def _answers(self, domain: Domain, target: str) -> Any:
-        """What may be predicted where the release shows too few labels."""
+        """What may be predicted; refuses a label that does not fit the task.
+
+        An estimator is trained where the release shows two of these, or all.
+        """
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
@@ -183,83 +177,69 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             return self._fit_default(reader, X, y)
         require_y(self, y)
         if isinstance(reader, FrozenEstimator):
-            return self._train_frozen(reader.estimator, X)
+            check_is_fitted(release := reader.estimator)
+            if self._label_attribute() is not None or getattr(release, "target", None) is None:
+                raise ValueError(
+                    "A frozen release already has its label, in the column that its target= names: "
+                    f"fit it with a target, and give {type(self).__name__} no label of its own."
+                )
+            self._answers(release.domain_, release.target)
+            return self._train_on(release, X)
         release = self._declared_release(reader, as_frame(X))
         # Rules that the release cannot honour are left to its own fit, which names it.
         rows, domain = match_rows(X, y, release.domain, release.target, structure=True, of=release)
         self._rehearse(hasattr(release, "page"), domain, release.target, Layout(X, rows, domain))
-        return self._train_release(release.fit(X, y), X)
+        return self._train_on(release.fit(X, y), X)
 
     def _fit_default(self, model: Any, X: Any, y: Any) -> Self:
         """Fit the default model, which charges and reads by itself."""
         # No parameter of the models by themselves.
         model.verbose = self.verbose
-        model.fit(X, y)
-        self._forget()
-        self.estimator_ = model
-        for name in ("classes_", "n_features_in_", "feature_names_in_", "privacy_loss_"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
+        released = vars(model.fit(X, y))
+        names = ("classes_", "n_features_in_", "feature_names_in_", "privacy_loss_")
+        self._replace(estimator_=model, **{n: released[n] for n in names if n in released})
         return self
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit released."""
+    def _replace(self, **released: Any) -> None:
+        """Drop what an earlier fit released for what this one did."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+        self.__dict__.update(released)
 
     def _declared_release(self, reader: Any, rows: Frame) -> Any:
         """A clone of the synthesizer whose domain declares the label."""
         release, name = clone(reader), type(self).__name__
-        if getattr(release, "privacy_id", None) is not None:
-            raise ValueError(
-                f"The synthesizer's privacy_id={release.privacy_id!r} is a column that X has for "
-                "training, but new rows do not have. Fit the synthesizer first, and give it to "
-                f"{name} as FrozenEstimator(synthesizer)."
-            )
-        label = self._label_attribute()
-        if getattr(release, "classes", None) is not None:
-            if label is not None:
-                raise ValueError(f"Both this {name} and its synthesizer have classes=. Give one.")
-            label = release.classes
-            release.set_params(classes=None)
-        domain, target = declare_label(release.domain, rows, release.target, label)
+        domain, target = release.domain, release.target
+        given = {"classes": release.classes} if hasattr(release, "classes") else {}
+        if given.get("classes") is not None and self._label_attribute() is not None:
+            raise ValueError(f"Both this {name} and its synthesizer have classes=. Give one.")
+        for label in (*given.values(), self._label_attribute()):
+            domain, target = declare_label(domain, rows, target, label)
         if target is None:
             raise DomainError(
                 "No column is declared as the label: give the synthesizer a target= (a column of "
-                f"its domain), or {name} {self._shorthand}."
+                f"its domain), or {name} {self._label}=."
             )
         domain = full_domain(domain, rows)
-        self._check_label(domain, target)
-        return release.set_params(domain=domain, target=target)
+        self._answers(domain, target)
+        return release.set_params(domain=domain, target=target, **dict.fromkeys(given))
 
-    def _train_frozen(self, release: Any, X: Any) -> Self:
-        """Train on a release that was made and paid for earlier."""
-        check_is_fitted(release)
-        if self._label_attribute() is not None or getattr(release, "target", None) is None:
-            raise ValueError(
-                "A frozen release already has its label, in the column that its target= names: "
-                f"fit it with a target, and give {type(self).__name__} no label of its own."
-            )
-        self._check_label(release.domain_, release.target)
-        return self._train_release(copy.copy(release), X)
-
-    def _train_on(self, fitted: Self, X: Any) -> Self:
-        """Train on the release that ``fitted`` made, as if a fit had drawn the same one."""
-        return self._train_release(copy.copy(fitted.synthesizer_), X)
-
-    def _train_release(self, release: Any, X: Any) -> Self:
+    def _train_on(self, release: Any, X: Any) -> Self:
+        """Train on a release that has been paid for."""
         # From here on everything is post-processing of the release, which has been charged. It is
         # kept even if training fails, and an error of training depends on the release only.
-        self._forget()
-        self.synthesizer_, self.privacy_loss_ = release, release.privacy_loss_
+        release = copy.copy(release)
+        self._replace(synthesizer_=release, privacy_loss_=release.privacy_loss_)
         validate_data(self, X, skip_check_array=True)
         try:
             rng = sampling_generator(self.random_state)
             drawn, y, weight = release.make_training_set(self.n_samples, random_state=rng)
-            known, answers = ~pd.isna(y), self._answers(release.domain_, release.target)
-            shown = pd.unique(y[known]).tolist()
-            if len(shown) >= self._fewest:
-                self.estimator_ = fit_clone(self.estimator, drawn, y, weight, known, rng)
+            shown = pd.Series(y).dropna().unique().tolist()
+            answers = self._answers(release.domain_, release.target)
+            if self._label == "classes":
+                self.classes_ = answers
+            if len(shown) >= min(2, len(answers)):
+                self.estimator_ = fit_clone(self.estimator, drawn, y, weight, rng)
             else:
                 self.estimator_ = self._constant().fit([[0.0]], [*shown, *answers][:1])
         except BaseException as error:
@@ -285,9 +265,18 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         # Some estimators refuse labels that follow from nothing.
         order = codes.sum(axis=1).argsort(kind="stable")
         codes[order, domain.index(target)] = np.arange(n) * n_labels // n
-        drawn = domain.decode(domain.structure.zeros.mended(codes), rng)
-        names = [name for name in layout.given if name != target and name in drawn]
-        X = layout.build({name: drawn[name] for name in names}) if draws else codes[:, :4] % 2
+        # What a release draws may lack a category, of more than two the first here.
+        rare = [
+            name != target and isinstance(each, Categorical) and each.n_values > 2
+            for name, each in domain.items()
+        ]
+        drawn, every = (
+            domain.decode(domain.structure.zeros.mended(rows), rng)
+            for rows in (np.maximum(codes, rare), codes)
+        )
+        names = [name for name in layout.given if name != target and name in domain]
+        X = layout.build(drawn[names]) if draws else codes[:, :4] % 2
+        asked = layout.build(declared_rows(every, domain, names, target)) if draws else X
         y = drawn[target].astype(object).to_numpy()
         # Private estimators within it would charge their ledgers.
         inner = clone(self.estimator)
@@ -296,15 +285,16 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fit_clone(inner, X, y, None, np.ones(n, dtype=bool), rng).predict(X)
+                fit_clone(inner, X, y, None, rng).predict(asked)
         except Exception as error:
             raise ValueError(
                 f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried "
                 f"on {n:,} rows drawn from the declared domain, with every label and, in nullable "
                 f"columns, with gaps, it raised {type(error).__name__}: {error}\nNothing was read "
-                "or spent. Text and dates need an encoder, and gaps an imputer, inside the "
-                "estimator. If it needs other rows than these, fit the synthesizer first, and pass "
-                "it as FrozenEstimator(synthesizer)."
+                "or spent. Text and dates need an encoder, also for categories that drawn rows may "
+                "lack (handle_unknown='ignore', or 'use_encoded_value' with unknown_value=-1), and "
+                "gaps an imputer, inside the estimator. If it needs other rows than these, fit the "
+                "synthesizer first, and pass it as FrozenEstimator(synthesizer)."
             ) from error
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -312,7 +302,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         return hasattr(self, "estimator_")
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the label of each row.
+        """Predict the label or number of each row.
 
         Parameters
         ----------
@@ -322,33 +312,29 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         -------
         ndarray of shape (n_rows,)
         """
-        rows = self._test_rows(X)
-        return self.estimator_.predict(rows)
+        return self._predicted("predict", X)
 
-    def _test_rows(self, X: Any) -> Any:
+    def _predicted(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
-        if not hasattr(self, "synthesizer_"):
-            # The default model prepares rows by itself.
-            return X
-        as_frame(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return self.synthesizer_.prepare(X)
+        # The default model prepares rows by itself.
+        if hasattr(self, "synthesizer_"):
+            as_frame(X)
+            validate_data(self, X, reset=False, skip_check_array=True)
+            X = self.synthesizer_.prepare(X)
+        return getattr(self.estimator_, method)(X)
 
     def _privacy_steps(self, name: str) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.
-        reader = self._reader()
-        made = getattr(self, "estimator_" if self.estimator is None else "synthesizer_", None)
+        reader, default = self._reader(), self.estimator is None
+        made = getattr(self, "estimator_" if default else "synthesizer_", None)
         # When a fitted model is stored, its seed is left out, but the fact that there was one is
         # kept. A domain that is declared after the fit does not undo what was released before.
         flawed = made is not None and made.privacy_loss_.seeded
-        place = name if self.estimator is None else child(name, "synthesizer")
-        steps = walk(made if flawed else reader, place)
+        steps = walk(made if flawed else reader, name if default else child(name, "synthesizer"))
         if self.synthesizer is None:
             # The default reader is made anew by each fit: whose ledger it charges is this one's.
             steps = [replace(step, estimator=self) for step in steps]
-        if self.estimator is None:
-            return steps
-        return [*steps, trained(self.estimator, child(name, "estimator"))]
+        return steps if default else [*steps, trained(self.estimator, child(name, "estimator"))]
 
     def _price(self) -> Fraction | None:
         return price(walk(self))
@@ -367,23 +353,24 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 
 # --- the classifier of `PrivateClassifier` without an estimator
 
-# Up to so many records times epsilon for each class it is PrivPfC alone, then a blend with an
-# additive model. That has this share of epsilon; and of each so much counts in a sum of logarithms,
-# which were pulled to the overall shares. Chosen on 18 labels of ``benchmarks/models.py``, the
-# factor for each class on five more labels of 4 to 15 classes.
-_ALONE, _ADDITIVE, _WEIGHTS = 1_000.0, Fraction(4, 5), (0.4, 0.8)
-# Where the scores of the additive model vary by less than this share of those of the cells, because
-# columns say something together only, the cells count in full.
-_SILENT = 1 / 12
+# The second model has this share of epsilon. It is an additive one from so many records times
+# epsilon for each class; then so much of each counts in a sum of logarithms, which were pulled to
+# the overall shares. Chosen on 18 labels of ``benchmarks/models.py``, the factor for each class on
+# five more labels of 4 to 15 classes.
+_SECOND, _ENOUGH, _WEIGHTS = Fraction(4, 5), 1_000.0, (0.4, 0.8)
 
 
 class _DefaultClassifier(ModelOfClasses):
-    """PrivPfC, and where records times epsilon pay for it an additive model.
+    """PrivPfC, then PrivPfC again or an additive model, whichever the first speaks for.
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
-    cells rank rows coarsely. The additive model ranks finely and misses combinations. Both are in
+    cells rank rows coarsely. An additive model ranks finely and misses combinations: it is the
+    second where records times epsilon pay for it and columns of the cells add up. Both are in
     ``models_``.
     """
+
+    # A fifth of the rest of epsilon is that of a model.
+    _least_epsilon = 10 * ModelOfClasses._least_epsilon
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""
@@ -392,72 +379,61 @@ class _DefaultClassifier(ModelOfClasses):
         )
         classes, _ = label_classes(domain, target)
         fine, wide = fine_domain(domain, target)
-        groups = {"groups": self._record_epsilon() * CUTTING} if wide else {}
-        rest = self._record_epsilon() - sum(groups.values())
-        loss, source = self._spend(rows, groups | split_epsilon(rest, {"rows": 1, "models": 49}))
-        # Privacy. Released: the number of records (a record changes it by 1, part "rows"), edges
-        # of groups of numbers (part "groups", see `cut_domain`), and, by sequential composition,
-        # models whose epsilons sum to the part "models". Which ones and with what follows from the
-        # released number; all of epsilon has been charged before, whatever it is. Each model of
-        # persons draws their rows by itself, and pays for as many.
+        shares = {"groups": CUTTING} if wide else {}
+        loss, source = self._spend(rows, shares=shares | {"models": 1 - sum(shares.values())})
+        # Privacy. Released: edges of groups of numbers (part "groups", see `cut_domain`), and, by
+        # sequential composition, two models whose epsilons sum to the part "models". Which the
+        # second one is follows from the first; all of epsilon has been charged before. Each model
+        # of persons draws their rows by itself, and pays for as many.
         noise, most = loss.of_record.parts, self._max_rows_per_id() or 1
-        bound = self._contributions(loss, source, rows, fine)
-        self._progress("labels, and groups of numbers")
-        table = count_rows(rows, fine.plain([target, *wide]), bound, together=(1,))
-        n = discrete_laplace(int(table.dense([0]).sum()), noise["rows"], random_state=source)
         if wide:
-            exact = {name: table.dense([place]) for place, name in enumerate(wide, 1)}
+            self._progress(f"groups of {len(wide)} columns of numbers")
+            bound = self._contributions(loss, source, rows, fine)
+            table = count_rows(rows, fine.plain(wide), bound, together=(1,))
+            exact = {name: table.dense([place]) for place, name in enumerate(wide)}
             domain = cut_domain(fine, exact, noise["groups"], source)
-        kinds: Any = {PrivPfCClassifier: Fraction(1)}
-        if int(n) * float(noise["models"]) > _ALONE * len(classes):
-            kinds = {PrivPfCClassifier: 1 - _ADDITIVE, PrivateAdditiveClassifier: _ADDITIVE}
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
-        names = [name for name in domain.columns if self.classes is None or name != target]
-        given["domain"] = domain.select(names)
-        models = []
-        for kind, share in kinds.items():
+        given |= {"domain": domain, "target": target, "classes": None}
+
+        def fitted(kind: Any, share: Fraction) -> Any:
+            self._progress(f"{kind.__name__}, {float(share):.0%} of the rest of epsilon")
             model = kind(**given | {"epsilon": noise["models"] * most * share})
             # Its groups are those of the domain.
             model._cuts = False
-            self._progress(f"{kind.__name__}, {float(share):.0%} of the rest of epsilon")
-            models.append(model.fit(X, y).set_params(random_state=None))
+            return model.fit(X, y).set_params(random_state=None)
+
+        cells = fitted(PrivPfCClassifier, 1 - _SECOND)
+        enough = cells.histogram_.sum() * float(noise["models"]) > _ENOUGH * len(classes)
+        blend = enough and columns_add_up(cells)
+        second = fitted(PrivateAdditiveClassifier if blend else PrivPfCClassifier, _SECOND)
         self._remember_columns(features, rows, target)
         self.classes_ = classes
         self.domain_ = domain
         self.target_ = target
-        self.models_ = models
+        self.models_ = [cells, second]
         self.privacy_loss_ = loss
-        self._weights = _WEIGHTS if len(models) > 1 and _adds(*models) else (1.0, _WEIGHTS[1])
+        self._weights = _WEIGHTS if blend else (1 - float(_SECOND), float(_SECOND))
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class."""
         check_is_fitted(self)
         X = self._without_person(X)
-        parts = [model.predict_proba(X) for model in self.models_]
-        if len(parts) == 1:
-            return np.asarray(parts[0])
         # Together about the overall shares of PrivPfC.
-        overall = np.log(self.models_[0].shares_)
-        cells, additive = (np.log(np.maximum(part, 1e-9)) - overall for part in parts)
-        both = np.exp(overall + self._weights[0] * cells + self._weights[1] * additive)
-        return np.asarray(both / both.sum(axis=1, keepdims=True))
+        scores = overall = np.log(self.models_[0].shares_)
+        for weight, model in zip(self._weights, self.models_, strict=True):
+            logs = np.log(np.maximum(model.predict_proba(X), 1e-9))
+            scores = scores + weight * (logs - overall)
+        return np.asarray(softmax(scores, axis=1))
 
 
-def _adds(cells: Any, additive: Any) -> bool:
-    """Whether an additive model separates classes as cells do, by what was released."""
-    shares = cells.smoothed_ / cells.smoothed_.sum(axis=-1, keepdims=True)
-    logs = cells.evidence_ * np.log(shares / cells.shares_).reshape(-1, len(cells.shares_))
-    sizes = cells.histogram_.reshape(len(logs), -1).sum(axis=1)
-    functions = additive.shape_functions_.values()
-    added = sum(mean_size(each.scores**2, each.sizes) for each in functions)
-    # One score of two classes moves the logarithm of either by half.
-    added *= 0.25 if len(cells.shares_) == 2 else 1.0
-    return added >= _SILENT * mean_size(logs**2, sizes)
+class _DefaultRegressor(PrivateAdditiveRegressor):
+    """The additive model."""
 
 
 # What a user made, in ledgers and messages.
 _DefaultClassifier.__name__ = "PrivateClassifier"
+_DefaultRegressor.__name__ = "PrivateRegressor"
 
 
 # --- the wrapper
@@ -474,10 +450,10 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
     Without an estimator, a twentieth of epsilon first cuts numbers with more than 32 bins into
-    groups of about equally many records, and a fiftieth of the rest releases how many records there
-    are. This decides what the rest pays for: PrivPfC alone up to 1,000 records times epsilon for
-    each class, then together with an additive model, which has four fifths. Where it says next to
-    nothing, PrivPfC counts in full. All of epsilon is charged beforehand.
+    groups of about equally many records. A fifth of the rest pays for PrivPfC. What it released
+    decides the second model, which has four fifths: an additive model where there are over 1,000
+    records times epsilon for each class and the columns of its grid add up, else PrivPfC again. All
+    of epsilon is charged beforehand.
 
     With an estimator, the training data are released privately, and it is trained on the release:
     by default that of `MarginalSynthesizer`.
@@ -514,8 +490,8 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
     privacy_id : str, default=None
-        Column of the data, not of the domain, that identifies the person a row belongs to. Only
-        without an estimator.
+        Column of the data, not of the domain, that identifies the person a row belongs to. With
+        an estimator: fit the release, and give ``FrozenEstimator(release)``.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read. A synthesizer has its own.
     random_state : int or None, default=None
@@ -572,15 +548,12 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
 
     classes: Any = None
 
-    _shorthand = "the list of classes="
     _label = "classes"
     _default = _DefaultClassifier
-    _constant, _fewest = DummyClassifier, 2
-    _check_label = staticmethod(label_classes)
+    _constant = DummyClassifier
 
     def _answers(self, domain: Domain, target: str) -> Any:
-        self.classes_ = label_classes(domain, target)[0]
-        return self.classes_
+        return label_classes(domain, target)[0]
 
     @available_if(_offers_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
@@ -595,8 +568,7 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
         ndarray of shape (n_rows, n_classes)
             Columns as in ``classes_``; 0 for a label that does not occur in the release.
         """
-        rows = self._test_rows(X)
-        shown = self.estimator_.predict_proba(rows)
+        shown = self._predicted("predict_proba", X)
         full = np.zeros((len(shown), len(self.classes_)))
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = shown
         return full
@@ -643,8 +615,8 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
     privacy_id : str, default=None
-        Column of the data, not of the domain, that identifies the person a row belongs to. Only
-        without an estimator.
+        Column of the data, not of the domain, that identifies the person a row belongs to. With
+        an estimator: fit the release, and give ``FrozenEstimator(release)``.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read. A synthesizer has its own.
     random_state : int or None, default=None
@@ -678,8 +650,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from skdp import MarginalSynthesizer, Numeric, PrivateRegressor
+    >>>     >>> from skdp import MarginalSynthesizer, Numeric, PrivateRegressor
     >>> X = np.linspace(0, 1, 5_000)[:, None]
     >>> y = 10 * X[:, 0]
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1))
@@ -690,15 +661,14 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     target_range: tuple[float, float] | None = None
 
-    _shorthand = "its target_range=(low, high)"
     _label = "target_range"
-    _default = PrivateAdditiveRegressor
-    _constant, _fewest = DummyRegressor, 1
-    _check_label = staticmethod(number_link)
+    _default = _DefaultRegressor
+    _constant = DummyRegressor
 
     def _label_attribute(self) -> Numeric | None:
         return None if self.target_range is None else Numeric(*self.target_range)
 
     def _answers(self, domain: Domain, target: str) -> Any:
-        attribute = cast(Any, domain[target])
+        number_link(domain, target)
+        attribute: Any = domain[target]
         return [float(attribute.lower) / 2 + float(attribute.upper) / 2]

@@ -100,6 +100,8 @@ class Step:
         What the step spends in one fit of the whole; None if it is not known.
     reads : str
         "raw rows and labels", "a release" or "nothing".
+    payer : PrivacyLedger or None
+        Ledger of a search around it, which is charged for all of its steps.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Step:
     remedy: str = ""
     epsilon: Fraction | None = Fraction(0)
     reads: str = "raw rows and labels"
+    payer: Any = None
 
     @property
     def kind(self) -> str:
@@ -443,7 +446,7 @@ class PrivacyReport:
         self.notes = [f"Neighbours: {neighbours(most or None)}." for most in units]
         if len(units) > 1:
             self.notes.append("Some steps protect other neighbours than others: the sum neither.")
-        if any(getattr(step.estimator, "ledger", 0) is None for step in private):
+        if any(step.payer is None is getattr(step.estimator, "ledger", 0) for step in private):
             self.notes.append("A private step has no ledger: what it spends is not recorded.")
 
     def to_frame(self) -> pd.DataFrame:

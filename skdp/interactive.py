@@ -156,8 +156,8 @@ class Curator:
             )
         if known.privacy_loss is not None and known.privacy_loss.max_rows_per_id is not None:
             raise ValueError(
-                "The release protects persons, but a Curator protects single records. Give a "
-                "release without privacy_id=."
+                "The release protects persons, but a Curator protects single records. Make "
+                "one row of each person before the release."
             )
         exact, self._level = as_epsilon(epsilon), as_level(level)
         share = as_between(answer_share, "answer_share", Fraction(1, 1000), Fraction(999, 1000))

@@ -111,7 +111,7 @@ def quality_report(
     Parameters
     ----------
     records : frame or array-like of shape (n_rows, n_columns)
-        The records.
+        The records. Columns that are not declared, such as that of persons, are not read.
     synthetic : frame or array-like of shape (n_synthetic, n_columns)
         Synthetic rows with the same columns. For a private report they must be public: released
         under an epsilon of their own, or made without the records.
@@ -165,7 +165,7 @@ def quality_report(
     True
     """
     check_scalar(level, "level", Real, min_val=0, max_val=1, include_boundaries="neither")
-    rows, found = match_rows(records, None, domain, None, structure=True)
+    rows, found = match_rows(records, None, domain, None, structure=True, spare=True)
     drawn = _valid_codes(match_rows(synthetic, None, found, None, structure=True)[0], found)
     if not len(drawn):
         raise ValueError("No synthetic row lies in the domain: there is nothing to compare.")

@@ -49,12 +49,12 @@ def each_column(data: Any, change: Callable[[np.ndarray], Any]) -> Any:
     return found.reshape(data.shape)
 
 
-def constant(number: float, text: Any, integer: int) -> Callable[[np.ndarray], Any]:
-    """One value in all columns of a type."""
-    by_kind = {"f": number, "i": integer, "u": integer}
+def constant(number: float, integer: int, *text: Any) -> Callable[[np.ndarray], Any]:
+    """One value in all columns of a type; without a text, one that is there."""
 
     def change(column: np.ndarray) -> np.ndarray:
-        value = by_kind.get(column.dtype.kind, text)
+        by_kind = {"f": number, "i": integer, "u": integer}
+        value = by_kind.get(column.dtype.kind, *text or column[:1].tolist())
         return np.full(len(column), value, dtype=column.dtype)
 
     return change
@@ -106,21 +106,12 @@ def tables_of(branch: Branch) -> dict[str, Any]:
         found |= {
             "unrelated": each_column(more, lambda column: unrelated(column, rng)),
             "many unrelated": each_column(many, lambda column: unrelated(column, rng)),
-            "many zeros": each_column(many, constant(0.0, _first_text(base), 0)),
+            "many zeros": each_column(many, constant(0.0, 0)),
             "narrow": each_column(many, narrow),
-            "all missing": each_column(many, constant(np.nan, None, -1)),
-            "beyond all bounds": each_column(many, constant(1e300, "martian", 99)),
+            "all missing": each_column(many, constant(np.nan, -1, None)),
+            "beyond all bounds": each_column(many, constant(1e300, 99, "martian")),
         }
     return found | given
-
-
-def _first_text(data: Any) -> Any:
-    for part in data if isinstance(data, tuple) else (data,):
-        columns = [part[name] for name in part] if isinstance(part, pd.DataFrame) else [part]
-        for column in columns:
-            if column.dtype == object and len(column):
-                return np.asarray(column)[0]
-    return None
 
 
 def turns(

@@ -40,8 +40,6 @@ def last_gone(mechanism, data, n_trials):
 
 # --- mechanisms: noise, selections, and sparse vectors
 
-ANSWERS, RECORDS = {"relation": "answers"}, {"relation": "records"}
-
 
 def at_once(mechanism, data, neighbour):
     """Case of a mechanism on arrays, which draws a million trials at once."""
@@ -100,7 +98,7 @@ MECHANISMS = {
     # that hold it rise by one, and that of [1, 3) does not change.
     "choose_buckets": AuditCase(
         buckets, np.array([0, 0, 0, 0, 0, 1, 0, 2]), np.array([0, 0, 0, 0, 1, 1, 0, 3]), 1.0,
-        200_000, ANSWERS,
+        200_000,
     ),
     "exponential": selecting(lambda scores: mechanisms.exponential(scores, 1.0, 1)),
     "permute_and_flip": selecting(lambda scores: mechanisms.permute_and_flip(scores, 1.0, 1)),
@@ -109,7 +107,7 @@ MECHANISMS = {
     ),
     "bounded_sum": AuditCase(
         lambda records: mechanisms.bounded_sum(records, -1, 2, 1.0, resolution=0.5),
-        np.array([0.5, 1.0]), np.array([0.5, 1.0, 2.0]), 1.0, 100_000, RECORDS,
+        np.array([0.5, 1.0]), np.array([0.5, 1.0, 2.0]), 1.0, 100_000,
     ),
     # The two best scores move, the others stay: their chance of selection changes by e.
     "top_k": selecting(
@@ -118,28 +116,27 @@ MECHANISMS = {
     # The record more is alone in its cell.
     "sparse_counts": AuditCase(
         counted_cells, np.array([[0, 1], [0, 1]]), np.array([[0, 1], [0, 1], [1, 0]]), 1.0, 50_000,
-        RECORDS,
     ),
     # Answers just below the threshold, then one just above it: together the negative ones reveal
     # the most, and they cost the most if the noise of the threshold does not cover them.
     "SparseVector": AuditCase(
-        stream, [0] * 8 + [3], [1] * 8 + [2], 1.0, 50_000, ANSWERS
+        stream, [0] * 8 + [3], [1] * 8 + [2], 1.0, 50_000
     ),
     "sparse_vector_top_k": AuditCase(
         lambda answers: mechanisms.sparse_vector_top_k(
             answers, 1, 1.0, 4, monotonic=True, max_passes=3
         ).tolist(),
-        [0] * 4 + [4], [1] * 4 + [4], 1.0, 50_000, ANSWERS,
+        [0] * 4 + [4], [1] * 4 + [4], 1.0, 50_000,
     ),
     # One person has the rare item c.
     "most_frequent_items": AuditCase(
-        items, BASKETS, [*BASKETS, ["b", "c"]], 1.0, 20_000, RECORDS
+        items, BASKETS, [*BASKETS, ["b", "c"]], 1.0, 20_000
     ),
     "private_quantiles": AuditCase(
         lambda values: int(
             private_quantiles(values, 0.5, epsilon=1.0, domain=(0, 9), step=1).values[0]
         ),
-        [4, 4, 4], [4, 4, 4, 9], 1.0, 50_000, RECORDS,
+        [4, 4, 4], [4, 4, 4, 9], 1.0, 50_000,
     ),
 }  # fmt: skip
 

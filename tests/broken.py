@@ -53,24 +53,15 @@ def sparse_vector(rng, threshold_scale, query_scale, cutoff=None, release_compar
     return mechanism
 
 
-def algorithm_17(rng, cutoff):
-    return sparse_vector(rng, 2.0, 4.0 * cutoff, cutoff)
+def algorithm_17(cutoff):
+    return partial(sparse_vector, threshold_scale=2, query_scale=4 * cutoff, cutoff=cutoff)
 
 
-def algorithm_19(rng, cutoff):
-    return sparse_vector(rng, 2.0, 2.0 * cutoff, cutoff, release_comparison=True)
-
-
-def algorithm_20(rng, cutoff):
-    return sparse_vector(rng, 4.0, 4.0 / 3.0, cutoff)
-
-
-def algorithm_21(rng):
-    return sparse_vector(rng, 2.0, 0.0)
-
-
-def algorithm_22(rng):
-    return sparse_vector(rng, 2.0, 2.0)
+# The other algorithms of the thesis, which break the guarantee.
+ALGORITHM_19 = partial(sparse_vector, threshold_scale=2, query_scale=2, release_comparison=True)
+ALGORITHM_20 = partial(sparse_vector, threshold_scale=4, query_scale=4 / 3, cutoff=2)
+ALGORITHM_21 = partial(sparse_vector, threshold_scale=2, query_scale=0)
+ALGORITHM_22 = partial(sparse_vector, threshold_scale=2, query_scale=2)
 
 
 def laplace(rng, scale):
@@ -124,17 +115,17 @@ class Variant:
     ratio: float | None = None
 
 
-ONE, TWO = (partial(algorithm_17, cutoff=cutoff) for cutoff in (1, 2))
+ONE, TWO = algorithm_17(1), algorithm_17(2)
 CELL = [0.5, 0.5]
 BROKEN = {
     "Algorithm 19, c=1": Variant(
-        partial(algorithm_19, cutoff=1), [0] * 5, [1, 1, 1, 1, 0], ONE, ratio=4.8966
+        partial(ALGORITHM_19, cutoff=1), [0] * 5, [1, 1, 1, 1, 0], ONE, ratio=4.8966
     ),
     "Algorithm 20, c=2": Variant(
-        partial(algorithm_20, cutoff=2), [0, 0, 0, 0, 1, 1], [1, 1, 1, 1, 0, 0], TWO, ratio=18.416
+        ALGORITHM_20, [0, 0, 0, 0, 1, 1], [1, 1, 1, 1, 0, 0], TWO, ratio=18.416
     ),
-    "Algorithm 21": Variant(algorithm_21, [0, 1], [1, 0], ONE, ratio=np.inf),
-    "Algorithm 22, t=2": Variant(algorithm_22, [0, 0, 1, 1], [1, 1, 0, 0], TWO, ratio=4.6161),
+    "Algorithm 21": Variant(ALGORITHM_21, [0, 1], [1, 0], ONE, ratio=np.inf),
+    "Algorithm 22, t=2": Variant(ALGORITHM_22, [0, 0, 1, 1], [1, 1, 0, 0], TWO, ratio=4.6161),
     "Laplace, scale 25% too small": Variant(
         partial(laplace, scale=0.75), 0, 1, partial(laplace, scale=1.0), ratio=np.exp(4 / 3)
     ),

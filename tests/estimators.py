@@ -88,23 +88,20 @@ class Case:
 
 EMPTY_IS_LEGAL = {
     "check_estimators_empty_data_messages": "an empty table is legal: its release is noise, and "
-    "an error would tell that nobody is in it",
+    "an error would tell that nobody is in it"
 }
-
+TARGET_IS_SKIPPED = {
+    "check_supervised_y_no_nan": "a missing label or target skips its record: an error would "
+    "depend on a private value"
+}
 # A classifier that learns no label from the data.
 DECLARED = "the classes are declared in public and never learned from y"
-CLASSES_ARE_DECLARED = {
-    "check_supervised_y_no_nan": "a missing label skips its record: an error would depend on a "
-    "private value",
+CLASSES_ARE_DECLARED = TARGET_IS_SKIPPED | {
     "check_classifiers_classes": DECLARED,
     "check_classifiers_train": DECLARED,
     "check_classifiers_regression_target": DECLARED + ", so a continuous y is unknown labels",
 }
-
-TARGET_IS_SKIPPED = {
-    "check_supervised_y_no_nan": "a missing target skips its record: an error would depend on a "
-    "private value",
-}
+LABELLED = {"epsilon": 1.0, "domain": DOMAIN, "target": "income"}
 BINS = skdp.Numeric(-10, 10, bins=4)
 # Labels of scikit-learn's checks are -1 to 3, and targets lie within -500 to 500.
 GRID_ARRAYS = {"epsilon": 50, "domain": BINS, "target": None, "classes": [-1, 0, 1, 2, 3]}
@@ -112,18 +109,16 @@ NUMBER_ARRAYS = {"epsilon": 50, "domain": BINS, "target": None, "target_range": 
 
 
 def synthesizer(kind: type, **arrays: Any) -> Case:
-    params = {"epsilon": 1.0, "domain": DOMAIN, "target": "income"}
-    return Case(kind, params, {"domain": BINS, "target": None, **arrays}, (), EMPTY_IS_LEGAL)
+    return Case(kind, LABELLED, {"domain": BINS, "target": None, **arrays}, (), EMPTY_IS_LEGAL)
 
 
 def of_labels(kind: type, failures: dict[str, str] = CLASSES_ARE_DECLARED, **params: Any) -> Case:
-    params = {"epsilon": 1.0, "domain": DOMAIN, "target": "income", **params}
-    return Case(kind, params, GRID_ARRAYS, (), EMPTY_IS_LEGAL | failures)
+    return Case(kind, LABELLED | params, GRID_ARRAYS, (), EMPTY_IS_LEGAL | failures)
 
 
 def of_numbers(kind: type) -> Case:
-    params = {"epsilon": 1.0, "domain": DOMAIN, "target": "age"}
-    return Case(kind, params, NUMBER_ARRAYS, (), EMPTY_IS_LEGAL | TARGET_IS_SKIPPED)
+    failures = EMPTY_IS_LEGAL | TARGET_IS_SKIPPED
+    return Case(kind, LABELLED | {"target": "age"}, NUMBER_ARRAYS, (), failures)
 
 
 def of_ages(kind: type, params: dict[str, Any], arrays: dict[str, Any], **failures: str) -> Case:
@@ -185,7 +180,7 @@ CASES = [
     of_labels(skdp.ProjectedHistogramTransformer, {}, n_attributes=2),
     Case(
         skdp.DPTopKSelector,
-        params={"k": 2, "epsilon": 1.0, "domain": DOMAIN, "target": "income"},
+        params=LABELLED | {"k": 2},
         array_params={"k": 1, "domain": BINS, "target": None, "classes": [0, 1, 2]},
         expected_failures=EMPTY_IS_LEGAL,
     ),

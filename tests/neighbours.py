@@ -12,16 +12,16 @@ import skdp
 INF, NAN = np.inf, np.nan
 Pairs = dict[str, tuple[Any, Any]]
 
-LABEL = skdp.Categorical(["a", "b"])
-LINE = skdp.Domain({"x": skdp.Numeric(0, 8, bins=8)})
-PLANE = skdp.Domain({"x": skdp.Numeric(0, 4, bins=4), "s": LABEL})
+
+def bins(n: int, **changes: Any) -> skdp.Numeric:
+    """A number from 0 to n, in n bins."""
+    return skdp.Numeric(0, n, bins=n, **changes)
+
+
+LABEL, SMALL = skdp.Categorical(["a", "b"]), skdp.Numeric(0, 2, integer=True)
+LINE, PLANE = skdp.Domain({"x": bins(8)}), skdp.Domain({"x": bins(4), "s": LABEL})
 SPACE = skdp.Domain(
-    {
-        "x": skdp.Numeric(0, 4, bins=4),
-        "y": skdp.Numeric(-1, 1, bins=3, nullable=True),
-        "z": skdp.Numeric(0, 2, integer=True),
-        "s": LABEL,
-    }
+    {"x": bins(4), "y": skdp.Numeric(-1, 1, bins=3, nullable=True), "z": SMALL, "s": LABEL}
 )
 # Structural zeros: a code, a pair of columns, and three columns that no tree of pairs can hold.
 RULED = skdp.Domain(
@@ -36,32 +36,16 @@ RULED_PLANE = skdp.Domain(
     PLANE.items(), structure=[skdp.forbid("x < 2 and s == 'b'"), skdp.forbid("x >= 3 and s == 'a'")]
 )
 # More classes than get a model of their own; more codes than are kept apart in a pair.
-CLASSES = skdp.Domain(
-    {
-        "x": skdp.Numeric(0, 4, bins=4),
-        "y": skdp.Numeric(0, 2, bins=2),
-        "s": skdp.Categorical([f"c{i}" for i in range(24)]),
-    }
-)
-CODES = skdp.Domain(
-    {"x": skdp.Numeric(0, 600, bins=600), "y": skdp.Numeric(0, 2, bins=2), "s": LABEL}
-)
-MANY_CODES = skdp.Domain({"x": skdp.Numeric(0, 2500, bins=2500), "y": skdp.Numeric(0, 2, bins=2)})
-MAP = skdp.Domain({"x": skdp.Numeric(0, 40, bins=40), "y": skdp.Numeric(0, 40, bins=40)})
-BINARY = skdp.Domain(
-    {
-        "x": skdp.Numeric(0, 2, bins=2),
-        "y": skdp.Numeric(0, 2, bins=2),
-        "s": LABEL,
-        "t": skdp.Categorical(["c", "d"]),
-    }
-)
-THREE = skdp.Domain({name: skdp.Numeric(0, 2, integer=True) for name in "abc"})
+MANY_LABELS = skdp.Categorical([f"c{i}" for i in range(24)])
+CLASSES = skdp.Domain({"x": bins(4), "y": bins(2), "s": MANY_LABELS})
+CODES = skdp.Domain({"x": bins(600), "y": bins(2), "s": LABEL})
+MANY_CODES, MAP = (skdp.Domain({"x": bins(n), "y": bins(m)}) for n, m in ((2500, 2), (40, 40)))
+BINARY = skdp.Domain({"x": bins(2), "y": bins(2), "s": LABEL, "t": skdp.Categorical(["c", "d"])})
+THREE = skdp.Domain(dict.fromkeys("abc", SMALL))
 # Levels that are divided or not, missing values, and more bins than buckets begin at.
-WIDE = skdp.Domain({"x": skdp.Numeric(0, 600, bins=600, nullable=True)})
-MANY_BINS = skdp.Domain({"x": skdp.Numeric(0, 9000, bins=9000)})
+WIDE, MANY_BINS = skdp.Domain({"x": bins(600, nullable=True)}), skdp.Domain({"x": bins(9000)})
 # Whole numbers alone, so that linear models take second moments too.
-WHOLE = skdp.Domain({"x": skdp.Numeric(0, 3, integer=True), "z": SPACE["z"]})
+WHOLE = skdp.Domain({"x": skdp.Numeric(0, 3, integer=True), "z": SMALL})
 NUMBERS = SPACE.select(["z", "x"])
 BOX = (-1.0, 1.0)
 

@@ -411,8 +411,7 @@ def large_counts(rows: Any, epsilon: float, columns: int, threshold: int) -> Any
 
 # One box for the whole plane, as an earlier release might have it.
 ONE_BOX = skdp.Synopsis(
-    PLANE,
-    BoxModel(Boxes([[0, 0]], [list(PLANE.shape)]), [8], PLANE.shape, Intervals(0.2)),
+    PLANE, BoxModel(Boxes([[0, 0]], [list(PLANE.shape)]), [8], PLANE.shape, Intervals(0.2))
 )
 
 

@@ -1,6 +1,7 @@
 """Scores of records of additive models, and of what models say of true rows."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skdp.algorithms.additive import UNIT
 from skdp.model_selection._metrics import as_metric, charge_score, draw_places, scored_by, true_rows
@@ -10,6 +11,16 @@ def some_scores(n_outputs, n=400, seed=0):
     rng = np.random.default_rng(seed)
     scores = rng.integers(-40 * UNIT, 40 * UNIT, size=(n, n_outputs))
     return np.concatenate([scores, np.zeros((1, n_outputs), dtype=np.int64), scores // 50])
+
+
+class Answers(BaseEstimator):
+    """Predicts what a function makes of the rows."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, X):
+        return self.answer(X)
 
 
 def of_model(metric="accuracy", *, epsilon, domain=None, ledger=None):

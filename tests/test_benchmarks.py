@@ -1,10 +1,7 @@
 """Data files, scores, the figures of the house, and the programs of other libraries."""
 
-import json
-
 import skdp
-from benchmarks import _question_tables, data, fidelity, house
-from benchmarks._fidelity_tables import subsample
+from benchmarks import data, house
 
 
 def test_every_file_says_what_it_is_and_where_it_is_from():
@@ -37,13 +34,3 @@ def test_figures_of_the_house_are_counted(tmp_path, monkeypatch):
     files, functions = house.entered(skdp.Domain({"age": skdp.Numeric(0, 99)}).to_json)
     assert 1 <= files <= functions < 50
     assert house.entered(dict) == (0, 0)
-
-
-def test_rows_of_a_release_score(tmp_path, monkeypatch):
-    out = tmp_path / "results.json"
-    table = subsample(_question_tables.skewed(), 1_500, 0)
-    monkeypatch.setattr(fidelity, "load", lambda name: table)
-    results = fidelity.main(["--runs", "2", "--epsilon", "100", "--out", str(out)])
-    assert len(results) == 2 and min(each.value for each in results) > 800
-    written = json.loads(out.read_text(encoding="utf-8"))["results"]
-    assert [each["value"] for each in written] == [each.value for each in results]

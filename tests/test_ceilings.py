@@ -22,12 +22,3 @@ def test_what_is_above_or_far_below_its_ceiling_is_a_fault():
     ):
         (fault,) = house.faults(FOUND, most)
         assert said in fault
-
-
-def test_lowering_never_raises_a_ceiling(tmp_path, monkeypatch):
-    path = tmp_path / "layers.toml"
-    path.write_text('[ceilings]\n"files of skdp" = 12\n"words" = 5\n', encoding="utf-8")
-    monkeypatch.setattr(house, "LAYERS", path)
-    monkeypatch.setattr(house, "sizes", lambda: {"files of skdp": 10, "words": 7})
-    house.lower()
-    assert house.ceilings() == {"files of skdp": 10, "words": 5}

@@ -1,13 +1,16 @@
 """PrivateClassifier in Pipelines and cross-validation."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import searched
 from estimators import DOMAIN, people
 from loops import over
+from scipy.special import softmax
 from searched import SQUARE
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
@@ -70,7 +73,7 @@ FITTED = {
 }
 TEXTS = {"classes": ["high", "low"]}
 DEFAULT = {"epsilon": 1, "domain": DOMAIN, "ledger": UNPAID}
-TINY = {**DEFAULT, "epsilon": 1e-9, "target": "income"}
+TINY = {**DEFAULT, "epsilon": 3e-6, "target": "income"}
 
 
 def labelled(release, target="income", model=skdp.PrivateClassifier, **params):
@@ -100,7 +103,7 @@ REGRESSOR = skdp.PrivateRegressor
         (labelled(SEVERAL, epsilon=1), ValueError, "beside it"),
         (labelled(GRID, None, **TEXTS), ValueError, "Both this PrivateClassifier"),
         (skdp.PrivateClassifier(**DEFAULT), ValueError, "No column is declared as the label"),
-        (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-06"),
+        (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-05"),
     ],
 )
 def test_what_is_not_declared_is_refused_before_the_charge(model, error, message):
@@ -158,6 +161,66 @@ def test_a_frozen_release_is_trained_on_and_not_paid_again():
         skdp.PrivateRegressor(LinearRegression(), FrozenEstimator(release)).fit(X, Y)
 
 
+# --- rows to predict
+
+
+class Seen(DecisionTreeClassifier):
+    """Keeps the rows that it was trained on and those that it predicted; each row is a label."""
+
+    met = []
+
+    def fit(self, X, y):
+        self.met[:] = [X]
+        return super().fit(np.zeros((len(y), 1)), y)
+
+    def predict(self, X):
+        self.met.append(X)
+        return np.resize(self.classes_, len(X))
+
+
+MEANT = skdp.Domain(
+    {
+        "town": skdp.Categorical(["A", "B", "else"], other="else"),
+        "sex": ["F", "M"],
+        "age": (17, 90),
+        "pay": skdp.Numeric(0, 1000, special=[-1]),
+        "seen": skdp.Date("2020-01-01", "2020-12-31"),
+        "label": ["no", "yes"],
+    }
+)
+GIVEN = pd.DataFrame(
+    {
+        "town": ["A", "Cuba", None, "B"],
+        "sex": ["M", "x", "F", None],
+        "age": [16, 500, 17, 90],
+        "pay": [0.5, 2000.0, -1.0, np.nan],
+        "seen": ["2020-02-03", "2019-01-01", "2021-01-01", None],
+    }
+)
+
+
+@over("how", [lambda t: t, pl.from_pandas, lambda t: t.to_numpy(dtype=object)])
+@over("frozen", [False, True])
+def test_rows_are_predicted_as_a_fit_reads_them(how, frozen):
+    known = GIVEN[:1].assign(pay=[9.0])
+    rows, y = how(pd.concat([known] * 200, ignore_index=True)), ["no", "yes"] * 100
+    release = skdp.MarginalSynthesizer(epsilon=1, domain=MEANT, target="label")
+    if frozen:
+        release = FrozenEstimator(release.fit(rows, y))
+    model = skdp.PrivateClassifier(Seen(), release).fit(rows, y)
+    model.predict(how(GIVEN))
+    trained, met = Seen.met[0], Seen.met[-1]
+    assert type(met) is type(trained)
+    if isinstance(met, pd.DataFrame):
+        assert [*met.dtypes] == [*trained.dtypes]
+    met = pd.DataFrame(np.asarray(met), columns=[*GIVEN]).astype(object)
+    town, sex, age, pay, seen = (met[name].where(met[name].notna(), None) for name in GIVEN)
+    assert [*town] == ["A", "else", None, "B"] and [*sex] == ["M", None, "F", None]
+    assert [*age] == [17, 90, 17, 90] and [*pay] == [0.5, 1000, -1, None]
+    days = [None if day is None else str(day)[:10] for day in seen]
+    assert days == ["2020-02-03", "2020-01-01", "2020-12-31", None]
+
+
 # --- what could fail after the charge is tried before
 
 
@@ -199,6 +262,12 @@ def test_a_failed_training_loses_no_release():
         ({"estimator": LogisticRegression()}, ValueError, "declared domain.*could not convert"),
         ({"estimator": encoded(DecisionTreeClassifier(max_depth=-1))}, ValueError, "max_depth"),
         ({"estimator": OneHotEncoder()}, ValueError, "predict"),
+        # A category that the release may lack.
+        (
+            {"estimator__columntransformer__onehotencoder__handle_unknown": "error"},
+            ValueError,
+            "=-1",
+        ),
         ({"n_samples": -1}, ValueError, "n_samples"),
         ({"n_samples": "all"}, TypeError, "n_samples"),
         ({"random_state": "x"}, TypeError, "random_state"),
@@ -260,12 +329,11 @@ def test_labels_of_another_type_than_declared_are_positions_or_refused():
 # ------------------------------------------------------------------------- without an estimator
 
 
-def test_the_default_is_privpfc_alone_where_records_times_epsilon_are_few():
+def test_the_default_is_privpfc_twice_where_records_times_epsilon_are_few():
     given = {"domain": DOMAIN, "target": "income"}
     model = skdp.PrivateClassifier(epsilon=0.2, **given).fit(X, Y).estimator_
-    (cells,) = model.models_
-    assert isinstance(cells, skdp.PrivPfCClassifier) and model.score(X, Y) > 0.5
-    np.testing.assert_allclose(model.predict_proba(X), cells.predict_proba(X))
+    assert model.score(X, Y) > 0.5
+    assert [type(each) for each in model.models_] == [skdp.PrivPfCClassifier] * 2
     # With an estimator, the default release has the parameters.
     ledger, tree = skdp.PrivacyLedger(3), encoded(DecisionTreeClassifier(max_depth=3))
     released = skdp.PrivateClassifier(tree, epsilon=2, ledger=ledger, **given).fit(X, Y)
@@ -291,13 +359,17 @@ def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(epsilon
     np.testing.assert_allclose(away[2], 0.4 * away[0] + 0.8 * away[1], atol=1e-9)
 
 
-def test_cells_count_in_full_where_columns_say_something_together_only():
+def test_the_default_is_privpfc_twice_where_columns_say_something_together_only():
     X = np.random.default_rng(0).uniform(-1, 1, (6_000, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     model = skdp.PrivateClassifier(epsilon=2, domain=skdp.Numeric(-1, 1, bins=4), classes=[0, 1])
     assert model.fit(X, y).score(X, y) > 0.9
-    cells, _ = model.estimator_.models_
-    assert model.estimator_._weights[0] == 1 and cells.score(X, y) > 0.9
+    first, second = model.estimator_.models_
+    assert isinstance(second, skdp.PrivPfCClassifier)
+    logs = sum(
+        share * np.log(each.predict_proba(X)) for share, each in ((0.2, first), (0.8, second))
+    )
+    np.testing.assert_allclose(model.predict_proba(X), softmax(logs, axis=1), atol=1e-9)
 
 
 def test_without_an_estimator_a_regressor_is_additive():
@@ -305,6 +377,10 @@ def test_without_an_estimator_a_regressor_is_additive():
     model = skdp.PrivateRegressor(epsilon=2.0, domain=skdp.Numeric(0, 1), target_range=(0, 10))
     assert model.fit(X, 10 * X[:, 0]).score(X, 10 * X[:, 0]) > 0.9
     assert model.n_features_in_ == 1 and model.estimator_.target_range == (0, 10)
+    ledger = skdp.PrivacyLedger()
+    again = clone(model).set_params(ledger=ledger).fit(X[:5], X[:5, 0])
+    assert ledger.to_frame()["name"][0] == "PrivateRegressor"
+    assert pickle.loads(pickle.dumps(again)).predict(X[:5]).shape == (5,)
 
 
 # ---------------------------------------------------------------------------------- regressors

@@ -39,17 +39,6 @@ def test_every_synthesizer_states_its_errors_and_spends_nothing(kind):
     assert not hasattr(estimator, "synopsis_")
 
 
-def test_generated_tables_are_skewed_and_dependent():
-    codes = [generated_codes(DOMAIN, 5_000, seed) for seed in range(8)]
-    assert codes[0].min() == 0 and (codes[0].max(axis=0) == np.array(DOMAIN.shape) - 1).all()
-    correlations = [abs(np.corrcoef(each[:, :2].T)[0, 1]) for each in codes]
-    assert max(correlations) > 0.2 and min(correlations) < 0.2
-    # Rules hold in them.
-    number = Numeric(0, 9, integer=True)
-    ruled = Domain({"low": number, "high": number}, structure=[skdp.at_most("low", "high")])
-    assert (np.diff(generated_codes(ruled, 500, 0)) >= 0).all()
-
-
 def test_one_attribute_for_all_columns_is_no_domain():
     with pytest.raises(DomainError, match="lists its columns"):
         skdp.GridSynthesizer(domain=Numeric(0, 1)).expected_error(100)

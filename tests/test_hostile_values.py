@@ -13,8 +13,8 @@ import pytest
 from estimators import CASES, DOMAIN, people
 from loops import over
 from odd_values import SECRET, Equal, Panic, Panics, hostile
-from scored import of_model
-from sklearn.base import BaseEstimator
+from pipelines import X, Y, model
+from scored import Answers, of_model
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -23,11 +23,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp.model_selection import (
-    PrivateGridSearchCV,
-    private_cross_val_score,
-    private_score,
-)
+from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score, private_score
 from skdp.model_selection._metrics import TABLE, answers_of
 from skdp.tables import as_column, as_frame, as_labels, identities, object_array, row_taker
 
@@ -142,22 +138,14 @@ def test_no_basket_raises(persons):
 
 
 def fitted_models():
+    """Models that predict numbers in which an ulp shows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 37))
     y = X @ rng.normal(size=37) > 0
     yield LinearRegression().fit(X, X @ rng.normal(size=37))
-    yield _Scores(LogisticRegression().fit(X, y))
-    yield _Scores(MLPClassifier((16,), max_iter=5, random_state=0).fit(X, y))
-
-
-class _Scores(BaseEstimator):
-    """Predicts the probability itself, in which an ulp shows."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def predict(self, X):
-        return self.model.predict_proba(X)[:, 0]
+    for one in (LogisticRegression(), MLPClassifier((16,), max_iter=5, random_state=0)):
+        one.fit(X, y)
+        yield Answers(lambda X, fitted=one: fitted.predict_proba(X)[:, 0])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -170,27 +158,17 @@ def test_a_row_changes_no_other_rows_prediction(n_rows, odd):
     row = np.full(37, np.nan) if odd == "fails" else rng.normal(size=37)
     # A place that is taken, so that the tables are others too.
     taken = places[-1]
-    for model in fitted_models():
+    for fitted in fitted_models():
         _, take = row_taker(X)
-        before = answers_of(model, "predict", take, np.arange(n_rows), places)
+        before = answers_of(fitted, "predict", take, np.arange(n_rows), places)
         for position in (0, n_rows // 2, n_rows):
             more = np.insert(X, position, row, axis=0)
             coins = np.insert(places, position, taken)
             _, take = row_taker(more)
-            after = answers_of(model, "predict", take, np.arange(n_rows + 1), coins)
+            after = answers_of(fitted, "predict", take, np.arange(n_rows + 1), coins)
             assert np.isnan(after[position]) == (odd == "fails")
             assert np.delete(after, position).tolist() == before.tolist()
         assert not np.isnan(before.astype(float)).any()
-
-
-class Answers(BaseEstimator):
-    """Predicts what a function makes of the rows."""
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    def predict(self, X):
-        return self.answer(X)
 
 
 @over(
@@ -220,44 +198,31 @@ def test_odd_predictions_are_wrong(answer, right):
 # --- scores of models: nothing leaves
 
 
-ROWS = people(400).drop(columns="work")
-X, Y = ROWS.drop(columns="income"), ROWS["income"]
-SMALL = DOMAIN.select(["age", "sex", "income"])
-
-
 def strict():
     """Raises at an unknown category, with the category in its text."""
-    encoder = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
-    return make_pipeline(encoder, DecisionTreeClassifier(max_depth=2))
-
-
-def secretive(rows=X):
-    return pd.concat([rows, pd.DataFrame({"age": [30.0], "sex": [SECRET]})], ignore_index=True)
-
-
-def private(ledger=None):
-    release = skdp.GridSynthesizer(epsilon=2, domain=SMALL, target="income", rule=8, ledger=ledger)
-    return skdp.PrivateClassifier(strict(), release)
+    encoder = make_column_transformer((OneHotEncoder(), ["sex"]), ("passthrough", ["age"]))
+    return model(make_pipeline(encoder, DecisionTreeClassifier(max_depth=2)), 20)
 
 
 @pytest.mark.parametrize("task", ["one model", "search", "cross-validation"])
 def test_no_exception_and_no_warning_tells_a_value(task, capfd):
-    rows, labels = secretive(), [*Y, "low"]
+    secret = pd.DataFrame({"age": [30.0], "sex": [SECRET], "work": ["full"]})
+    rows, labels = pd.concat([X, secret], ignore_index=True), [*Y, "low"]
     with pytest.raises(ValueError, match=SECRET):
-        private().fit(X, Y).predict(rows)
+        strict().fit(X, Y).predict(rows)
     ledger = skdp.PrivacyLedger()
     scorer = of_model(epsilon=100, ledger=ledger)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if task == "one model":
-            result = scorer(private().fit(X, Y), rows, labels)
+            result = scorer(strict().fit(X, Y), rows, labels)
         elif task == "search":
             grid = {"estimator__decisiontreeclassifier__max_depth": [1, 2]}
-            PrivateGridSearchCV(private(), grid, ledger=ledger).fit(rows, labels)
+            PrivateGridSearchCV(strict(), grid, ledger=ledger).fit(rows, labels)
             result = 1.0
         else:
             result = private_cross_val_score(
-                private(), rows, labels, epsilon=100, cv=2, ledger=ledger
+                strict(), rows, labels, epsilon=100, cv=2, ledger=ledger
             ).value
     assert np.isfinite(result).all() and np.all(np.asarray(result) > 0.5)
     assert ledger.spent > 0
@@ -309,11 +274,11 @@ def test_predictions_that_draw_tell_no_number_of_rows():
 
 def test_true_rows_are_predicted_after_the_charge():
     called = []
-    model = Answers(lambda X: called.append(len(X)) or np.zeros(len(X)))
+    answers = Answers(lambda X: called.append(len(X)) or np.zeros(len(X)))
     ledger = skdp.PrivacyLedger(1)
     scorer = of_model(epsilon=2, ledger=ledger)
     with pytest.raises(skdp.BudgetExceededError):
-        scorer(model, np.zeros((3, 1)), np.zeros(3))
+        scorer(answers, np.zeros((3, 1)), np.zeros(3))
     assert called == []
 
 
@@ -323,7 +288,7 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
     with pytest.raises(ValueError, match="domain"):
         private_score([1.0], [1.0], epsilon=1, **given)
     with pytest.raises(ValueError, match="domain"):
-        PrivateGridSearchCV(private(), {"n_samples": [5]}, **given).fit(X, Y)
+        PrivateGridSearchCV(strict(), {"n_samples": [5]}, **given).fit(X, Y)
     assert given["ledger"].spent == 0
 
 

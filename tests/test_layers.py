@@ -56,16 +56,6 @@ def graph_of(modules):
     return graph
 
 
-def reachable(graph, start):
-    seen, todo = set(), [start]
-    while todo:
-        # The top level holds names only, and loads everything.
-        new = graph.get(todo.pop(), set()) - seen - {"skdp"}
-        seen |= new
-        todo += new
-    return seen
-
-
 def layer_faults(graph):
     """Violations of the layer rule, as sentences."""
     faults = []
@@ -78,9 +68,9 @@ def layer_faults(graph):
                 faults.append(f"{module} must not import {target}: it does not stand below it")
             if {*edge} <= ESTIMATORS:
                 faults.append(f"{module} must not import {target}: both define estimators")
-        reached = {unit(target) for target in reachable(graph, module)}
-        if unit(module) in RELEASES and "skdp.tables" in reached:
-            faults.append(f"{module} reaches skdp.tables: a release could hold rows")
+            # Whatever stands below the tables cannot reach them either.
+            if edge[0] in RELEASES and place(target) <= ORDER.index("skdp.tables"):
+                faults.append(f"{module} must not import {target}: a release could hold rows")
     return faults
 
 
@@ -100,7 +90,6 @@ def test_imports_go_downward_and_not_in_circles():
     graph = graph_of(MODULES)
     # A parser that finds no import would find no fault either.
     assert "skdp.exceptions" in graph["skdp.accounting"]
-    assert "skdp.tables.counts" in reachable(graph, "skdp.cluster")
     assert not layer_faults(graph)
     # Raises an error that names a circle, if there is one.
     graphlib.TopologicalSorter(house.importers(MODULES)).prepare()
@@ -168,9 +157,6 @@ def test_rules_refuse():
     ):
         others = [parsed(module, "") for module in ORDER if module != name]
         assert layer_faults(graph_of([parsed(name, code), *others]))
-    # Through another module.
-    chain = {"skdp.release": {"skdp.domain"}, "skdp.domain": {"skdp.tables"}}
-    assert any("release reaches skdp.tables" in fault for fault in layer_faults(chain))
     for code in (
         "from sklearn.utils import _safe_indexing",
         "def f():\n    import secrets",

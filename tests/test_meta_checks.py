@@ -76,7 +76,7 @@ class Meta:
 
 INFINITE_IS_LEGAL = {
     "check_supervised_y_no_nan": "an infinite target is clipped to the declared range: an error "
-    "would depend on a private value",
+    "would depend on a private value"
 }
 LABELS = {"classes": [0, 1, 2], "random_state": 0}
 VALUES = {"target_range": (-200, 200), "random_state": 0}
@@ -143,8 +143,7 @@ MAY_PASS = {*COMPARES_FITS["classifier"]}
 
 
 @parametrize_with_checks(
-    FOR_ARRAYS,
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES[joblib.hash(estimator)],
+    FOR_ARRAYS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES[joblib.hash(estimator)]
 )
 def test_sklearn_checks(estimator, check):
     reasons = EXPECTED_FAILURES[joblib.hash(estimator)]
@@ -274,10 +273,7 @@ def test_a_fit_that_costs_more_than_was_paid_for_is_charged():
 
 
 def test_seeds_in_a_grid_are_not_shown_and_stay_behind():
-    grid = {
-        "synthesizer": [release(2, random_state=SEED + 1)],
-        "estimator__random_state": [7],
-    }
+    grid = {"synthesizer": [release(2, random_state=SEED + 1)], "estimator__random_state": [7]}
     search = class_search(release(1), grid=grid, random_state=SEED + 2)
     for one in (search, Pipeline([("search", search)]), clone(search)):
         assert not any(str(SEED + i) in shown(one) for i in range(3))

@@ -20,14 +20,3 @@ def test_rules_find_mistakes_and_leave_good_text_alone():
         "a space before a comma, or a missing stop",
     ]  # fmt: skip
     assert not found(["It is at 0.05, an error of a one-way table: version 1.05, `.5`."[:50]])
-
-
-def test_code_is_not_prose_and_docstrings_are(tmp_path):
-    page, module = tmp_path / "page.rst", tmp_path / "module.py"
-    code = ".. code-block:: python\n\n    the the\n\n>>> the the\n.. note:: read this\n"
-    page.write_text("Words ``the the``::\n\n    the the code\n\nMore words.\n\n" + code)
-    assert [line for line in prose.of_text(page) if line.strip()] == ["Words #", "More words."]
-    module.write_text(
-        'def f():\n    """Words.\n\n    >>> f()\n    the the\n\n    End.\n    """\n    x = 1\n'
-    )
-    assert [line.strip() for line in prose.of_code(module) if line.strip()] == ["Words.", "End."]

@@ -9,13 +9,23 @@ import polars as pl  # noqa: F401
 import pytest
 import searched
 import sklearn.dummy
+from cubes import ROWS as RECORDS
+from cubes import make as cube
 from estimators import DOMAIN, people
 from ruled import RULED, lawful_rows  # noqa: F401
 from sklearn.pipeline import make_pipeline  # noqa: F401
 from sklearn.preprocessing import StandardScaler  # noqa: F401
 
 import skdp
-from skdp import model_selection, release, tables
+from skdp import (  # noqa: F401
+    hierarchy,
+    inspection,
+    mechanisms,
+    model_selection,
+    release,
+    tables,
+)
+from skdp.algorithms import cuboids, dpcube, privbayes  # noqa: F401
 from skdp.app.csv import Form, columns_of, open_source
 from skdp.release import Boxes, BoxModel, LeafErrorBound
 from skdp.release.network import Conditional, NetworkModel
@@ -42,8 +52,9 @@ COLUMNS = {
     **dict.fromkeys(["wide", "wide2"], skdp.Numeric(0, 10, bins=10_000)),
 }
 PERSONS = {"privacy_id": "who", "max_rows_per_id": 2}
-PAIR = DOMAIN.select(["age", "sex"])
+NARROW = DOMAIN.select(["age", "sex"])
 OWNED = people(30)[["age", "sex"]].assign(who=range(30))
+FORK, CUBE = hierarchy.perfect_tree(2, 1), cube().fit(RECORDS)
 
 
 def book(text):
@@ -55,7 +66,7 @@ def book(text):
 def csv(content, **form):
     """The records of a file."""
     Path("table.csv").write_bytes(content)
-    with open_source("table.csv", columns_of(PAIR), Form(**form)) as source:
+    with open_source("table.csv", columns_of(NARROW), Form(**form)) as source:
         return source.rows()
 
 
@@ -112,6 +123,11 @@ def validated(estimator, X=searched.X, y=searched.Y, **how):
 
 def score(*given, **how):
     return model_selection.private_score(*given, **{"epsilon": 1, "ledger": LEDGER, **how})
+
+
+def quantiles(**changed):
+    given = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "domain": (0, 9), "step": 1}
+    return skdp.private_quantiles(**given | changed, ledger=LEDGER)
 
 
 PUBLIC = {name: getattr(skdp, name) for name in skdp.__all__}

@@ -87,21 +87,11 @@ def test_rehearsals_show_errors_and_cost_nothing():
         ({"output_range": (1, 0)}, skdp.DomainError, "low < high"),
         ({"output_range": (-np.inf, np.inf)}, skdp.DomainError, "finite"),
         ({"output_range": ([0, 0], [1, 1, 1])}, skdp.DomainError, "one shape"),
-        ({"output_range": 3}, skdp.DomainError, "pair"),
-        ({"estimator": LinearRegression}, TypeError, "estimator"),
     ],
 )
 def test_wrong_parameters_cost_nothing(params, error, match):
     X, y = line(20)
     refused(blocks(**{"estimator": LinearRegression(), **params}), error, match, X, y)
-
-
-def test_labels_are_as_many_as_rows():
-    X, y = line(20)
-    for labels in ((), (y[:-1],)):
-        refused(
-            blocks(LinearRegression()), ValueError, "requires y|same number of rows", X, *labels
-        )
 
 
 # --- one record, one block

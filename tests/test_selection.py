@@ -109,17 +109,6 @@ def test_scores_are_those_of_the_definition(label, monkeypatch):
 # The estimator
 
 
-@over("rare", [0.5, 0.05])
-def test_finds_the_features_that_tell(rare):
-    X, y = signal(rare=rare)
-    found = selector(epsilon=2.0).fit(X, y)
-    assert found.selected_ == ["x1", "x4"]
-    assert found.get_support(indices=True).tolist() == [1, 4]
-    assert found.transform(X).shape == (4000, 2)
-    assert found.get_feature_names_out().tolist() == ["x1", "x4"]
-    np.testing.assert_array_equal(found.inverse_transform(found.transform(X))[:, 1], X[:, 1])
-
-
 def test_finds_what_tells_a_number():
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(rng.uniform(-1, 1, (4000, 4)), columns=list("abcd"))

@@ -109,7 +109,6 @@ def test_errors_and_intervals_of_a_release():
     rest = view.count("x0 >= 0.5 and x1 < 0.25", return_interval=True)
     assert both.value + rest.value == pytest.approx(view.synopsis_.total)
     for wrong, error in (
-        ({"workload": "ranges"}, TypeError),
         ({"domain": skdp.Numeric(0, 1, bins=2000)}, DomainError),
         ({"epsilon": 1e-12}, ValueError),
     ):

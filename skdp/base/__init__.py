@@ -24,6 +24,7 @@ from .schema import (
     AnswersStatistics,
     RefusesWeights,
     declare_label,
+    declared_rows,
     feature_ranges,
     feature_rows,
     full_domain,
@@ -33,7 +34,6 @@ from .schema import (
     range_of,
     refuse_beside_rows,
     require_y,
-    take_features,
     without_id,
     without_label,
 )

@@ -220,10 +220,6 @@ SAID: set[str] = set()
 # Share of epsilon for the counts of kept and skipped records: enough to see that a tenth of the
 # records is lost among some thousand records at epsilon 1, and hardly missed elsewhere.
 SKIPPED_SHARE = Fraction(1, 100)
-# With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
-# of weights of additive models, which are the largest, have a scale of at most 3.3e8 over their
-# epsilon, at least a tenth of that of the row, and 2**50 fits.
-_LEAST_EPSILON = Fraction(3, 10**6)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -243,6 +239,10 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     ledger: PrivacyLedger | None = None
     random_state: Any = None
 
+    # With less for one row, noise of a fit might not fit into the 64 bits of its integers: the
+    # moments of weights of additive models, which are the largest, have a scale of at most 3.3e8
+    # over their epsilon, at least a tenth of that of the row, and 2**50 fits.
+    _least_epsilon = Fraction(3, 10**6)
     # What the rows given to ``fit`` look like, in estimators that draw rows.
     _layout: Layout = field(init=False)
     domain_: Domain = field(init=False)
@@ -489,9 +489,9 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             If it is so small that noise might not fit into integers.
         """
         epsilon, most = as_epsilon(self.epsilon), self._max_rows_per_id() or 1
-        if epsilon < _LEAST_EPSILON * most:
+        if epsilon < (least := self._least_epsilon * most):
             raise ValueError(
-                f"epsilon must be at least {float(_LEAST_EPSILON * most):g}, got {self.epsilon!r}: "
+                f"epsilon must be at least {float(least):g}, got {self.epsilon!r}: "
                 "the noise of less might not fit into 64-bit integers."
             )
         return epsilon / most

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._keys import key_of
 from .._random import caller_level
-from .._validation import FloatArray, IntArray, free_name
+from .._validation import FloatArray, IntArray, free_name, some
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..exceptions import DomainError
 from ..release.result import of_records
@@ -228,18 +228,14 @@ def _check_target(domain: Domain, target: str | None) -> None:
     )
 
 
-def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | None) -> Any:
-    """New rows without columns that a model was not trained on; arrays are cut by position."""
-    if len(domain.columns) == len(domain):
-        return X
-    rows = as_frame(X)
-    if not rows.n_unnamed:
-        others = {*domain.columns} - {*features}
-        return select_columns(X, [name for name in rows.names if name not in others])
-    taken = [] if label is None else [label]
-    names = domain.names_for(rows.n_unnamed, taken) or domain.names_for(rows.n_unnamed) or []
-    kept = [place for place, name in enumerate(names) if name in features]
-    return as_array(X)[:, kept] if len(kept) < len(names) else X
+def declared_rows(
+    X: Any, domain: Domain, features: Sequence[str], label: str | None
+) -> dict[str, Any]:
+    """Columns of new rows that a model was trained on, as `fit` reads them."""
+    rows = domain.with_names(as_frame(X), [label])
+    if lacking := [name for name in features if name not in rows.names]:
+        raise DomainError(f"The rows lack {some(lacking)}, which the model was trained on.")
+    return {name: rows.column(name).declared(domain[name]) for name in features}
 
 
 def _refuse_zeros(domain: Domain, of: Any) -> None:
@@ -253,8 +249,9 @@ def _refuse_zeros(domain: Domain, of: Any) -> None:
     raise DomainError(
         f"{name} cannot honour the rules of the domain, which forbid some values of "
         f"{columns}{more}: its release would count and draw records that cannot exist. Use "
-        "MarginalSynthesizer, which honours them, or give domain=domain.without_structure(). "
-        "Derived columns and identifiers are no obstacle."
+        "MarginalSynthesizer, which honours them; or a domain without these columns, "
+        "domain.select([...]), or without rules, domain.without_structure(). Derived columns and "
+        "identifiers are no obstacle."
     )
 
 

@@ -479,7 +479,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
         columns of an array.
     dimensions : sequence of str, default=None
         Columns of the domain that span the cube, at most 12 unless ``max_order`` is small. By
-        default all except ``value``. Other columns are not read.
+        default all except ``value``. Other columns are not read, but the table still has all
+        columns of the domain: to leave some out, give ``domain.select([...])``.
     max_order : int, default=None
         Publish cuboids of at most this many dimensions; by default all. A small value allows cubes
         whose table over all dimensions does not fit into memory.

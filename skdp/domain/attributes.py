@@ -177,6 +177,20 @@ class Attribute:
         """
         raise NotImplementedError
 
+    def counted(self, codes: CodeArray, numbers: FloatArray, gaps: bool) -> pd.Series:
+        """Values of records as they count, in the type of drawn ones.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (n,)
+            What has none, -1, is missing.
+        numbers : ndarray of float64, shape (n,)
+            Their values on the number line, if there is one.
+        gaps : bool
+            Whether the type has room for missing values where drawn ones have none.
+        """
+        raise NotImplementedError
+
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:
         """Values for codes, drawn uniformly where a code stands for many.
 
@@ -472,7 +486,11 @@ class Categorical(Attribute):
         cells = self._cells()
         return pd.Series(cells.array[np.asarray(codes, dtype=np.int64)], dtype=cells.dtype)
 
-    def _cells(self) -> pd.Series:
+    def counted(self, codes: CodeArray, numbers: Any, gaps: bool) -> pd.Series:  # noqa: D102
+        cells = self._cells(gaps or self.other is None)
+        return pd.Series(cells.array[codes], dtype=cells.dtype)
+
+    def _cells(self, gaps: bool = False) -> pd.Series:
         """The categories, and the missing cell; decoded values have its type, whatever they are."""
         listed = list(self.categories)
         held = pd.Series(listed)
@@ -481,7 +499,10 @@ class Categorical(Attribute):
         kind: Any = str(held.dtype) if exact else "object"
         if self.nullable:
             kind = {"bool": "boolean", "int64": "Int64"}.get(kind, kind)
-        return pd.Series([*listed, None][: self.size], dtype=kind)
+        elif gaps:
+            # Steps of scikit-learn refuse gaps in Int64.
+            kind = {"bool": "boolean", "int64": "float64"}.get(kind, kind)
+        return pd.Series([*listed, None][: self.size + gaps], dtype=kind)
 
     def labels(self) -> list[str]:  # noqa: D102
         return [str(value) for value in self.categories] + [MISSING_LABEL] * self.nullable
@@ -930,10 +951,14 @@ class Numeric(Attribute):
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
         return self._finish(self.draw(codes, rng))
 
-    def _finish(self, numbers: FloatArray) -> pd.Series:
+    def counted(self, codes: CodeArray, numbers: FloatArray, gaps: bool) -> pd.Series:  # noqa: D102
+        near = self.nearest(np.clip(numbers, self.lower, self.upper))
+        return self._finish(self._with_cells(codes, near), gaps)
+
+    def _finish(self, numbers: FloatArray, gaps: bool = False) -> pd.Series:
         """Numbers, nan where missing, as values of the column."""
         values = pd.Series(numbers)
-        kind: Any = "Int64" if self.nullable else "int64"
+        kind: Any = "Int64" if self.nullable else "float64" if gaps else "int64"
         return values.astype(kind) if self.integer else values
 
     def number(self, value: Any, column: str) -> float | int:

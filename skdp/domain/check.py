@@ -605,6 +605,9 @@ def _findings(
             "the first record looks like a second line of names: delete it from the file "
             "(--skip-lines leaves out lines above the names only)"
         )
+    if domain is not None and (others := [name for name in columns if name not in domain.columns]):
+        what = "not declared, so not released. A fit takes them only as privacy_id="
+        lines.append(f"{some(others)}: {what}")
     drafts = {draft.name: draft for draft in (drafts_of(domain) if domain else ())}
     for name, column in columns.items():
         attribute = domain.declared(name) if name in drafts else None

@@ -543,9 +543,9 @@ class Domain(Schema):
     def check(self, data: Any) -> DomainReport:
         """Report what would be clipped, mapped or skipped. NOT private: for the data owner only.
 
-        Columns that are not declared are ignored, but for identifiers that repeat. The report also
-        says what the declaration misses (gaps, whole numbers, forms of dates, values that many
-        records share, repeated identifiers), and writes a corrected one with blanks.
+        Columns that are not declared are named, and looked at only for identifiers that repeat. The
+        report also says what the declaration misses (gaps, whole numbers, forms of dates, values
+        that many records share, repeated identifiers), and writes a corrected one with blanks.
 
         Warns
         -----

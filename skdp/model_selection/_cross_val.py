@@ -62,8 +62,8 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
     if any(getattr(step.estimator, "privacy_id", None) is not None for step in steps):
         raise ValueError(
             "Folds and scores are drawn and protected row by row, but privacy_id= makes the person "
-            "the unit of privacy. Choose on synthetic rows, which is free, or leave out "
-            "privacy_id=."
+            "the unit of privacy. Choose on synthetic rows, which is free; or make one row of each "
+            "person; or, without it, count epsilon times the most rows of a person."
         )
     total = price(steps)
     if total is None:

@@ -101,7 +101,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     candidates cannot fit the true rows more closely than the release lets them.
 
     A small epsilon is enough: the noise is about ``1 / epsilon`` rows. Choosing on synthetic rows
-    is free; in the measurements of the user guide it was worse by up to two points of accuracy.
+    is free.
 
     Examples
     --------
@@ -227,7 +227,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 print(f"[{i + 1}/{len(variants)}] {variant}")
             try:
                 again = shared and made is not None
-                fitted.append(variant._train_on(made, X) if again else variant.fit(X, y))
+                fitted.append(
+                    variant._train_on(made.synthesizer_, X) if again else variant.fit(X, y)
+                )
             except TrainingError as error:
                 fitted.append(None)
                 failure = error
@@ -303,7 +305,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         ]
         compares = as_metric(self.metric, self.domain, searches=True).compares
         way = "a noisy score of each" if compares == "releases" else "one noisy maximum"
-        return [*steps, paid(self, name, f"chooses among {len(candidates):,} candidates by {way}.")]
+        steps.append(paid(self, name, f"chooses among {len(candidates):,} candidates by {way}."))
+        payer = one_ledger([self.estimator, *variants], self.ledger)
+        return [replace(step, payer=payer) for step in steps]
 
     def _price(self) -> Fraction | None:
         return price(walk(self))

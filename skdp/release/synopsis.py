@@ -641,8 +641,7 @@ class Synopsis:
         Notes
         -----
         The page requests nothing from the network. It holds what the release holds, so that it is
-        as safe to publish, and costs no privacy. Releases of other models than marginals are shown,
-        but answer in Python alone.
+        as safe to publish, and costs no privacy.
         """
         made = Page(self, title, as_level(level), source)
         if path is None:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._random import sampling_generator
 from .._validation import as_sample_size
-from ..base import AnswersStatistics, Likelihood, PrivateEstimator, match_rows, take_features
+from ..base import AnswersStatistics, Likelihood, PrivateEstimator, declared_rows, match_rows
 from ..domain.query import Query
 from ..expected import ExpectsErrors, bar_of, errors_of_answers
 from ..release import SKIPPED, BoxModel, Synopsis
@@ -203,9 +203,21 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         return self._build_table(drawn), y, None
 
     def prepare(self, X) -> Any:
-        """Columns of test rows that the training set has; values do not change."""
+        """Test rows as `fit` reads them, in the columns and types of the training set.
+
+        Numbers are clipped to their range, unknown categories are `other`, and what the domain
+        cannot represent is missing.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        table of the library that ``fit`` was given
+        """
         check_is_fitted(self)
-        return take_features(X, self.domain_, self._trained_on(), self.target)
+        return self._build_table(declared_rows(X, self.domain_, self._trained_on(), self.target))
 
     def plot(self, columns=None, *, ax=None, blocks=False, norm=None) -> Any:
         """Draw the released counts over one or two columns.

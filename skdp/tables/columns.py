@@ -175,6 +175,16 @@ class Column:
         positions, uniques = close
         return coding.place(np.append(uniques, np.nan)).take(positions)
 
+    def declared(self, attribute: Any) -> pd.Series:
+        """Values as `fit` reads them: known, `other` or clipped; what has no code is missing."""
+        # Privacy. The type has room for gaps by the type of this column, of which plain integers
+        # have none: no value decides it for others.
+        plain = type(self.data) in (np.ndarray, pd.Series)
+        gaps = not (plain and re.fullmatch(r"u?int\d+|bool", self.dtype))
+        coding = attribute.coding()
+        numbers = None if coding.place is None else self.numbers(coding.clock)
+        return attribute.counted(self.codes(coding), numbers, gaps)
+
     def numbers(self, clock: Clock | None = None) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
 

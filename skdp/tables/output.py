@@ -96,9 +96,9 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
     Returns
     -------
     table : pandas, Polars or PyArrow table, or 2-D array
-        For NumPy, int64 where all columns are integers without gaps, bool where all are boolean,
-        float64 where all are numbers, objects otherwise (None where missing). Columns that mix
-        text and numbers become text in Polars and PyArrow, which have no such type.
+        For NumPy, int64 or bool where all columns have that type, float64 where all are other
+        numbers, objects otherwise (None where missing). Columns that mix text and numbers become
+        text in Polars and PyArrow, which have no such type.
     """
     if isinstance(like, Layout):
         return like.build(columns)
@@ -136,8 +136,8 @@ def _typed(column: pd.Series, day: bool) -> tuple[Any, Any]:
 
 
 def _array(frame: pd.DataFrame) -> NDArray[Any]:
-    """Columns as a 2-D array of one type, which does not depend on values but on gaps."""
-    tests, gaps = pd.api.types, bool(frame.isna().any(axis=None))
+    """Columns as a 2-D array of one type, which does not depend on values."""
+    tests = pd.api.types
 
     def every(test: Callable[[Any], bool]) -> bool:
         return all(map(test, frame.dtypes))
@@ -145,9 +145,8 @@ def _array(frame: pd.DataFrame) -> NDArray[Any]:
     if every(tests.is_datetime64_dtype):
         return frame.to_numpy("M8[us]")
     if every(tests.is_numeric_dtype):
-        exact = {bool: every(tests.is_bool_dtype), np.int64: every(tests.is_integer_dtype)}
-        dtype = next((each for each, fits in exact.items() if fits and not gaps), np.float64)
-        return frame.to_numpy(dtype, na_value=np.nan) if gaps else frame.to_numpy(dtype)
+        alike = {*frame.dtypes} in ({np.dtype(bool)}, {np.dtype(np.int64)})
+        return frame.astype(frame.dtypes.iloc[0] if alike else np.float64).to_numpy()
     return np.column_stack([_plain_objects(column) for _, column in frame.items()])
 
 

@@ -169,23 +169,6 @@ def test_a_range_tree_is_estimated_by_gblue_on_a_tree_of_several_columns():
     np.testing.assert_allclose(np.sort(found[tree.leaves]), np.sort(view.counts), atol=1e-6)
 
 
-@over(
-    "call, match",
-    [
-        (lambda: hierarchical_parts(Fraction(1), (10**6, 10), 12), "Take height=5"),
-        (lambda: hierarchical_parts(Fraction(1), (10**8,), 1), "fewer bins"),
-        (lambda: usefulness(0, 1), "n_cells"),
-        (lambda: usefulness(2, 1, 1), "delta"),
-        (lambda: sufficient_epsilon(0, 0.5), "before"),
-        (lambda: sufficient_epsilon(math.nan, 0.5), "before"),
-    ],
-)
-def test_what_is_refused(call, match):
-    with pytest.raises(ValueError, match=match):
-        call()
-    assert len(hierarchical_parts(Fraction(1), (10**6, 10))) == 6
-
-
 # --- fused counts and their errors
 
 

@@ -10,13 +10,11 @@ from functools import cache
 import numpy as np
 import pytest
 from boxed import Recorder, as_table, corners, dense_tables, random_boxes, slices
-from designs import refused
 from exact_laws import law_of_noisy_max, probability_of_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
 
-import skdp
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.algorithms import hdpview as bisection
 from skdp.algorithms.boxes import Blocks, converge_loss
@@ -439,13 +437,6 @@ def test_without_noise_it_is_the_recursion(cells, calibration, epsilon, at_once)
     budgets = [epsilon for values, epsilon, _ in quiet.calls for _ in values]
     assert sorted(budgets) == sorted(spent)
     assert len({*law.spread.test_number} - {0}) == sum(tested for *_, tested in expected)
-
-
-def test_an_epsilon_that_cuts_every_block_costs_nothing():
-    # The paper's floor lies above its threshold then.
-    domain = skdp.Numeric(0, 1, bins=100)
-    view = skdp.HDPViewSynthesizer(epsilon=10, domain=domain, calibration="paper")
-    refused(view, ValueError, r"calibration='tight'.*below 2.7", np.zeros((5, 6)))
 
 
 @over("calibration", CALIBRATIONS)

@@ -149,9 +149,6 @@ def test_a_network_of_two_columns_costs_nothing():
     parts = privbayes_parts(Fraction(7, 10), (2, 3, 4), 0.3)
     assert parts["network"] == Fraction(21, 100) and sum(parts.values()) == Fraction(7, 10)
     assert list(privbayes_parts(Fraction(1), (2, 1, 4), 0.3)) == ["total", "tables"]
-    for beta in (0, 0.98, math.nan):
-        with pytest.raises(ValueError, match="beta"):
-            privbayes_parts(Fraction(1), (2, 2, 2), beta)
 
 
 def test_tables_are_theta_useful():

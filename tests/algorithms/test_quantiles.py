@@ -6,7 +6,6 @@ from fractions import Fraction
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 import pytest
 from exact_laws import law_of_permute_and_flip
 from hypothesis import given
@@ -196,30 +195,3 @@ def test_integers_are_rounded_to_the_nearest_step(value, step):
     inside = min(max(value, -(2**60)), 2**60)
     nearest = abs(inside - (line.origin + step * position))
     assert 2 * nearest <= step or position == line.last
-
-
-# --- parameters, the ledger, and odd data
-
-
-@over(
-    "change, message",
-    [
-        ({"quantiles": 0}, "between 0 and 1"),
-        ({"quantiles": [0.5, 0.5]}, "must differ"),
-        ({"epsilon": 1e-15}, "does not fit"),
-        ({"domain": (0, np.inf)}, "finite"),
-        ({"domain": (0, 2**63), "step": 1}, "2\\*\\*62"),
-        ({"domain": (0, 5e-324), "step": None}, "too close"),
-        ({"step": 1000}, "another step"),
-        ({"persons": [1, 2]}, "belong together"),
-        ({"persons": [1], "max_rows_per_id": 2}, "one person for each row"),
-        ({"values": np.zeros((2, 2))}, "1d array"),
-        ({"values": pd.to_datetime(["2020-01-01"])}, "of numbers"),
-    ],
-)
-def test_bad_parameters_cost_nothing(change, message):
-    ledger = skdp.PrivacyLedger(1)
-    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "domain": (0, 9), "step": 1}
-    with pytest.raises((ValueError, TypeError), match=message):
-        private_quantiles(**{**usual, **change}, ledger=ledger)
-    assert ledger.spent == 0

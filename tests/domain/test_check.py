@@ -234,6 +234,7 @@ def test_report_names_what_changes_with_shares():
     assert "records skipped: 3 of 5 (60%)" in repr(report)
     assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", repr(report))
     assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
+    assert "- 'who': not declared" in repr(domain.check(frame.assign(who="a")))
 
 
 def test_a_proposal_says_in_which_century_years_of_two_digits_are():

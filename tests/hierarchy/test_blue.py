@@ -73,24 +73,6 @@ def test_contradicting_exact_values():
         assert not hierarchy.project_to_simplex(np.array([3, -1]), nothing).any()
 
 
-@over(
-    "call, message",
-    [
-        (lambda: Blue(PAIR, [1, np.inf, 1]).estimate([1, 1, np.nan]), "node 2 is nan"),
-        (lambda: Blue(PAIR, [1, 1, 1]).estimate([1, 1]), "one entry for each"),
-        (lambda: Blue(PAIR, [1, 1, 1]).query_variance([1.0] * 3), "one row for each of the 2"),
-        (lambda: Blue(PAIR, [1, -1, 1]), "negative or NaN.*node 1"),
-        (lambda: Blue(PAIR, [1, np.nan, 1]), "negative or NaN"),
-        (lambda: Blue(PAIR, [1, 1]), "one entry for each of the 3"),
-        (lambda: hierarchy.gblue(PAIR, [1, 1, 1], tol=0), "positive"),
-        (lambda: hierarchy.boost(np.zeros(9), 2), "cannot have 9 nodes"),
-    ],
-)
-def test_bad_values_and_weights(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 @settings(max_examples=60)
 @given(st.integers(1, 400), st.sampled_from([2, 3, 12, "levels", "wide"]), st.integers(0, 10**6))
 def test_range_variances(n_bins, kind, seed):

@@ -35,37 +35,6 @@ def test_nodes_that_cost_nothing_leave_all_to_the_leaves():
     assert shares.tolist() == [0, 0, 0, 1, 1, 1, 1]
 
 
-FOUR, PAIR = hierarchy.balanced_tree(4, 2), hierarchy.perfect_tree(2, 1)
-NOBODY = np.zeros(4, dtype=int)
-
-
-@over(
-    "function, given, message",
-    [
-        (hierarchy.cube_root_shares, (FOUR, np.full(7, -1.0)), "costs must hold"),
-        (hierarchy.cube_root_shares, (FOUR, np.full(7, np.nan)), "costs must hold"),
-        (hierarchy.as_workload, ("short", 100), "workload"),
-        (hierarchy.as_workload, ([1.5], 100), "workload|length"),
-        (hierarchy.as_workload, ([0], 100), "workload|length"),
-        (hierarchy.level_shares, (FOUR, [1, 1]), "share"),
-        (hierarchy.level_shares, (FOUR, [-1, 1, 1]), "share|Shares"),
-        (hierarchy.level_shares, (FOUR, [np.nan, 1, 1]), "share|Shares"),
-        # Where they are spent, shares of a path are checked again.
-        (hierarchy.measure, (FOUR, NOBODY, np.full(7, 10**6), Fraction(1)), "shares"),
-        (hierarchy.measure, (FOUR, NOBODY, np.array([-1, *[1] * 6]), Fraction(1)), "shares"),
-        (hierarchy.measure, (FOUR, NOBODY, np.full(7, 0.5), Fraction(1)), "shares"),
-        (hierarchy.exact_shares, (PAIR, [0.5, 0.6, 0.5]), "more than 1"),
-        (hierarchy.exact_shares, (PAIR, [0.5, -0.1, 0.5]), "not negative, got -0.1 for node 1"),
-        (hierarchy.exact_shares, (PAIR, [0.5, 0.5]), "each of the 3 nodes"),
-        (hierarchy.exact_shares, (PAIR, [0.0, 0.0, 1.0]), "Neither leaf 0"),
-        (hierarchy.noise_quantile, ([1.0], [1.0], 1), "level"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(function, given, message):
-    with pytest.raises(ValueError, match=message):
-        function(*given)
-
-
 def test_level_shares_give_early_leaves_the_rest():
     tree = Tree.from_intervals([(0, 4), (0, 1), (1, 4), (1, 2), (2, 4), (2, 3), (3, 4)])
     np.testing.assert_allclose(

@@ -111,39 +111,6 @@ def test_intervals_in_any_order(n_bins, random):
     assert [pairs[i] for i in again.order] == list(zip(again.lower, again.upper, strict=True))
 
 
-@over(
-    "call, message",
-    [
-        *(
-            (
-                lambda bad=bad: Tree(np.array([-1, 0]), np.zeros(2, int), np.ones(2, int), bad),
-                "order",
-            )
-            for bad in map(np.array, ([0, 0], [1, 2], [0]))
-        ),
-        (
-            lambda: Tree.from_intervals([(0, 6), (0, 4), (3, 6)]),
-            r"\[3, 6\), node 2, below \[0, 4\) breaks .* tile",
-        ),
-        (lambda: Tree.from_intervals([(0, 6), (0, 2), (2, 5)]), "ends where the node does"),
-        (lambda: Tree.from_intervals([(0, 3), (3, 6)]), "exactly one root"),
-        (lambda: Tree.from_intervals([(1, 3)]), "begins at bin 0"),
-        (lambda: Tree.from_intervals([(0.0, 1.0)]), "pairs of integers"),
-        (lambda: Tree.from_parents([-1, -1, 0]), "exactly one root.*found 2"),
-        (lambda: Tree.from_parents([-1, 2, 3, 1]), "cycle"),
-        (lambda: Tree.from_parents([-1, 7]), "not in 0..1"),
-        (lambda: Tree.from_parents([]), "non-empty"),
-        (lambda: hierarchy.balanced_tree(0, 2), "must"),
-        (lambda: hierarchy.level_tree(100, [3, 10]), "each divide the next"),
-        (lambda: hierarchy.balanced_tree(4, 2).node_counts([1, 2, 3]), "one entry for each"),
-        (lambda: hierarchy.balanced_tree(4, 2).leaf_weights([1, 2, 3]), "one row for each"),
-    ],
-)
-def test_what_makes_no_tree_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 # --- answers without consistency
 
 

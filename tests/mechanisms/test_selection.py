@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import pytest
 from exact_laws import fit, law_of_noisy_max, law_of_permute_and_flip, product, series
 from loops import over
 
@@ -228,45 +227,3 @@ def test_extreme_scores_do_not_overflow(name):
     assert mechanism(unsigned, 1e-6, 1) == best
     small = np.array([-128, 127, 0, 100], dtype=np.int8)
     assert mechanism(small, 100.0, 1) == best
-
-
-# ---------------------------------------------------------------------------------------------
-# Bad arguments.
-
-
-@over("name", MECHANISMS)
-@over(
-    "scores, epsilon, score_range, message",
-    [
-        ([], 1.0, 1, "at least one score"),
-        ([0.5, 1.5], 1.0, 1, "scores must be integers.*np.floor"),
-        ([1, 2], 0, 1, "epsilon"),
-        ([1, 2], 1.0, 0, "score_range must be at least 1"),
-        ([1, 2], 1.0, 2**60, "does not fit into 64-bit"),
-    ],
-)
-def test_bad_arguments(name, scores, epsilon, score_range, message):
-    mechanism, _, _ = MECHANISMS[name]
-    with pytest.raises((TypeError, ValueError), match=message):
-        mechanism(scores, epsilon, score_range)
-
-
-@over(
-    "k, keywords, message",
-    [
-        (0, {}, "k must be at least 1"),
-        (4, {}, "k=4 candidates were asked for, but there are 3"),
-        (2, {"method": "canonical"}, "selects a set, which has no order"),
-        (2, {"method": "sets"}, "method must be"),
-        (2, {"ordered": 1}, "ordered must be True or False"),
-    ],
-)
-def test_bad_choices_of_several(k, keywords, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        top_k([1, 2, 3], k, 1.0, 1, **keywords)
-
-
-@over("starts", [[], [1], [0, 0], [0, 2, 1], [0, 3], [0.0, 1.0], [[0], [1]], [-1, 0], 0])
-def test_bad_segments(starts):
-    with pytest.raises((TypeError, ValueError), match="starts must"):
-        noisy_max([1, 2, 3], 1.0, 1, starts=starts)

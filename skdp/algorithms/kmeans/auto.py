@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import uniform_filter
 
 from ..._random import NoiseSource
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, exclusive_cumsum
@@ -56,14 +57,14 @@ class Tuning:
     most_cells, most_dense : int
         Most cells of the grid in the ranges, and of one that is released whole: memory.
     alone, among : float
-        Parts of the threshold that a cell must reach to be kept: by itself, and where its
-        neighbourhood stands out.
+        Parts of the threshold that a cell must reach to be kept: by itself, also beyond the ranges,
+        and where its neighbourhood stands out.
     octave : int
         Cells beyond the ranges before their width doubles; the first have this part of a range.
-    far : float
-        Multiple of the threshold that a cell beyond the ranges must reach.
     crowded : float
         Noise by which a neighbourhood must stand out.
+    alike : float
+        Neighbours for which the share of all cells that hold records counts.
     share_flat, share : Fraction
         Share of the grid, and of the tree, in the budget if rounds follow.
     margins, most_margins : Fraction
@@ -104,8 +105,8 @@ class Tuning:
     alone: float = 1.6
     among: float = 0.3
     octave: int = 4
-    far: float = 2.5
     crowded: float = 2.0
+    alike: float = 3.0
     share_flat: Fraction = Fraction(4, 5)
     share: Fraction = Fraction(9, 20)
     margins: Fraction = Fraction(2, 25)
@@ -261,7 +262,7 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, flat: bool)
 def _grid_sketch(
     task: Task, n: int, ranges: IntArray, epsilon: Fraction, left: Fraction
 ) -> _Sketch:
-    """A noisy grid; cells that stand out."""
+    """A noisy grid, and what its cells hold."""
     size = grid_size("extended", n, epsilon, task.n_axes, TUNING.theta)
     narrowed = np.count_nonzero(ranges[:, 1] - ranges[:, 0] < task.shape)
     size = min(max(size, 4.0) * TUNING.loose**narrowed, TUNING.most_cells)
@@ -278,10 +279,15 @@ def _grid_sketch(
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
     within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
     # A cell of noise would do harm far from the others.
-    far = cells.counts >= TUNING.far * threshold
-    out = np.where(within, _standing_out(cells.counts, edges, threshold, epsilon), far)
+    far = cells.counts >= TUNING.alone * threshold
+    sure = np.where(within, _standing_out(cells.counts, edges, threshold, epsilon), far)
+    chances = 1.0 * sure
+    if dense and len(edges) <= MOST_FLAT:
+        chances = np.maximum(chances, within * _chances(cells.counts, edges, float(epsilon)))
+    masses = cells.counts * chances
+    out = masses >= 1.0
     kept = cells.select(out)
-    boxes = kept.lower, kept.upper, kept.counts.astype(np.float64)
+    boxes = kept.lower, kept.upper, masses[out]
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
     return _Sketch.of(task, n, release, boxes, None, ranges, left)
 
@@ -326,6 +332,31 @@ def _standing_out(
     noise = math.sqrt((3 ** len(sides) - 1) * discrete_laplace_variance(epsilon))
     crowded = around.ravel() >= threshold + TUNING.crowded * noise
     return (counts >= TUNING.alone * threshold) | (crowded & (counts >= TUNING.among * threshold))
+
+
+# Steps in which the chances of cells are found.
+_STEPS = 30
+
+
+def _chances(counts: IntArray, edges: list[IntArray], epsilon: float) -> FloatArray:
+    """Chance that a cell of a dense grid holds records, given the noisy counts of all.
+
+    Beforehand it is that of the cells around it, 3 on every axis, and of all cells, which count as
+    much as a few around it; any number of records is as likely as any other of its order. What
+    explains all counts is found in steps. So small clusters beside large ones are not lost.
+    """
+    sides, around = [len(edge) - 1 for edge in edges], 3 ** len(edges)
+    x = np.maximum(counts, 0) * epsilon
+    empty = np.exp(-x)
+    # Of all numbers up to the largest, with noise; both densities are without a common factor.
+    filled = 2 / ((3 + x) * max(math.log1p(float(x.max())), 1.0))
+    chances: FloatArray = 1 - empty
+    for _ in range(_STEPS):
+        near = around * uniform_filter(chances.reshape(sides), 3, mode="constant").ravel()
+        share = near - chances + TUNING.alike * chances.mean()
+        share = np.clip(share / (around - 1 + TUNING.alike), 1e-9, 1.0)
+        chances = share * filled / (share * filled + (1 - share) * empty)
+    return chances
 
 
 # --- the rounds

@@ -27,14 +27,11 @@ from skdp.algorithms.cuboids import (
     interaction_variances,
     lattice,
     plan_all,
-    plan_base,
     plan_bmax,
     plan_optimized,
 )
 from skdp.algorithms.cuboids.consistency import with_dimension
 from skdp.mechanisms import discrete_laplace
-
-BOUND = {"n_cells": 5, "n_sources": 1, "epsilon": 1.0}
 
 # --- the lattice --------------------------------------------------------------------------------
 
@@ -67,29 +64,6 @@ def test_larger_cuboids_may_be_sources_but_are_not_published():
     wide = lattice((200,) * 10, 2)
     assert max(len(dimensions_of(mask)) for mask in wide.masks) == 3
     assert wide.cells.max() <= MAX_SOURCE_CELLS
-
-
-@over(
-    "call, match",
-    [
-        (lambda: lattice((2,) * 30), "1,073,741,824 cuboids .* max_order=2 publishes"),
-        (lambda: lattice((2,) * 13), "8,192 cuboids .* max_order=6"),
-        (lambda: lattice((10**9,)), "Remedies: choose fewer dimensions; or coarser bins"),
-        (lambda: lattice((2,) * 70, 1), "62 dimensions"),
-        (lambda: plan_base(lattice((200,) * 10, 2)), "strategy='base' measures"),
-        (
-            lambda: consistent_lp(lattice((400, 400)), {3: np.zeros((400, 400))}, {3: 1.0}, "l1"),
-            "160,000 cells.* consistency='l2'",
-        ),
-        *(
-            (lambda bad=bad: consistency_bound(**BOUND | bad), next(iter(bad)))
-            for bad in ({"n_cells": 0}, {"norm": "l2"}, {"delta": 0}, {"delta": 1}, {"epsilon": 0})
-        ),
-    ],
-)
-def test_what_is_too_large_or_makes_no_sense_is_refused(call, match):
-    with pytest.raises(ValueError, match=match):
-        call()
 
 
 # ------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import skdp
 from skdp import (
     Categorical,
     Domain,
-    DomainError,
     MarginalSynthesizer,
     Numeric,
     PrivacyLedger,
@@ -110,20 +109,3 @@ def test_the_release_and_its_guarantee_name_the_prior(tmp_path):
         answer = each.count("a == 'p' and d > 2.5 and e == 'q'", return_interval=True)
         assert f"with a prior: {name}" in answer.guarantee
     assert as_prior(made, DOMAIN.fine).name == as_prior(again, DOMAIN.fine).name
-
-
-@over(
-    "prior, error, message",
-    [
-        (rows(10), TypeError, r"prior=PublicTable\(frame\)"),
-        ("census", TypeError, "must be a Synopsis or a PublicTable, got str"),
-        (PublicTable(rows(10)[:0]), ValueError, "None of the 0 rows"),
-        (PublicTable(rows(10).assign(f=1)), DomainError, "prior .* columns.*'f'"),
-        (PublicTable(rows(10).assign(a="z")), ValueError, "None of the 10 rows"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_is_spent(prior, error, message):
-    ledger = PrivacyLedger(1)
-    with pytest.raises(error, match=message):
-        MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, prior=prior, ledger=ledger).fit(rows(50))
-    assert ledger.spent == 0

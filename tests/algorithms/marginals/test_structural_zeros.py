@@ -7,16 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from boxed import asked
-from designs import refused
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loops import over
-from ruled import RULED, lawful_rows
 
-import skdp
 from skdp.algorithms.marginals import Asked, measured_views
 from skdp.domain import Zeros
-from skdp.exceptions import DomainError
 from skdp.release import ViewsModel
 from skdp.tables import CountTable
 
@@ -142,24 +138,3 @@ def test_any_rules(structure, epsilon, label):
         assert forbidden_answers(model, zeros, shape) == 0
     for axes, allowed in zeros:
         assert len(axes) > 2 or (made.view(axes)[~allowed] == 0).all()
-
-
-# --- estimators
-
-
-@over(
-    "estimator",
-    [
-        skdp.HDPViewSynthesizer(),
-        skdp.PrivTreeSynthesizer(),
-        skdp.KDTreeSynthesizer(),
-        skdp.GridSynthesizer(),
-        skdp.DataCube(),
-        skdp.PrivPfCClassifier(target="type"),
-        skdp.DiffGenTransformer(target="type"),
-        skdp.ProjectedHistogramTransformer(target="type"),
-    ],
-)
-def test_estimators_that_would_break_rules_refuse_them(estimator):
-    words = rf"{type(estimator).__name__} cannot honour.*'balance'.*without_struct"
-    refused(estimator.set_params(domain=RULED), DomainError, words, lawful_rows(10))
