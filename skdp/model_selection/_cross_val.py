@@ -188,6 +188,9 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
     >>> folds = PrivateKFold(3)
     >>> sum(len(test) for _, test in folds.split(np.zeros((10, 2))))
     10
+    >>> train, test = next(folds.split(np.zeros((10, 2))))  # a holdout of about a third
+    >>> len(train) + len(test)
+    10
     """
 
     def __init__(self, n_splits: int = 5, *, random_state: int | None = None) -> None:

@@ -801,10 +801,10 @@ def private_score(
         What the metric reads, see the table below: predicted labels, probabilities of all labels in
         the order of ``labels`` (of two labels, that of the second is enough; other scores, scaled
         by a public range to 0..1, have the same order), or predicted numbers. It must come from a
-        model that is a release itself or was trained without these rows: what a prediction reveals
-        about *other* records is not covered here. What is missing, or is no text, number or date,
-        counts as wrong: as the worst score, or the largest error. For "nicv" the model: a fitted
-        `DPKMeans`, or a pipeline that ends in one.
+        model that is a release itself or was trained without these rows, split off by
+        `PrivateKFold`: what a prediction reveals about *other* records is not covered here. What is
+        missing, or is no text, number or date, counts as wrong: as the worst score, or the largest
+        error. For "nicv" the model: a fitted `DPKMeans`, or a pipeline that ends in one.
     metric : str, default="accuracy"
         What is released, by the name of scikit-learn's scorer. A name with ``neg_`` gives the
         negated loss, as in scikit-learn; the same name without it the loss itself.

@@ -586,12 +586,12 @@ class Prior:
 
     def scale(self, axes: Axes) -> float:
         """The variance of the field of a set, before features."""
-        return self._distance(axes) / self._reach(axes)
+        return self.distance(axes) / self._reach(axes)
 
-    def _distance(self, axes: Axes) -> float:
+    def distance(self, axes: Axes) -> float:
         """The variance u of a set."""
         if axes in self._tables:
             return self.belief(axes).u
         if len(axes) > 2:
-            return _THIRD * min(map(self._distance, combinations(axes, 2)))
+            return _THIRD * min(map(self.distance, combinations(axes, 2)))
         return self.unmeasured(n_ordered(self._columns[axis].ladder for axis in axes))

@@ -354,7 +354,7 @@ def _views(model: ViewsModel) -> dict[str, Any]:
         noise, elsewhere = model.cells
         each = np.full(len(model.rows.weights), noise)
         cells = {"noise": each, "scatter": np.zeros(0), "elsewhere": elsewhere}
-    scales = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
+    sets = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
     for axes in model.coefficients.looks:
         if len(axes) > 1:
             belief = model.believed.belief(axes)
@@ -379,8 +379,10 @@ def _views(model: ViewsModel) -> dict[str, Any]:
             {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
         ],
         "tables": tables,
-        "scales": {
-            ",".join(map(str, axes)): model.believed.scale(axes) for axes in scales if len(axes) > 1
+        "distances": {
+            ",".join(map(str, axes)): model.believed.distance(axes)
+            for axes in sets
+            if len(axes) > 1
         },
     }
 
@@ -442,7 +444,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         "counts": column.counts,
         # What is counted less what the rows say.
         "residual": model.column_residual(axis),
-        **{name: getattr(basis, name) for name in ("mass", "even", "steps")},
+        **{name: getattr(basis, name) for name in ("mass", "even", "steps", "reach")},
         "alone": model.mean_of(axis, (axis,)),
         "lumps": lumps(column.counts),
         "codes": codes,

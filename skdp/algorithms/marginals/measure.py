@@ -544,7 +544,7 @@ class _Views:
 
         def sums(shares: FloatArray) -> FloatArray:
             found = np.bincount(cell.ravel(), weights=shares.ravel(), minlength=counts.size)
-            return self.records * found.reshape(sizes)
+            return self.records * found.astype(np.float64, copy=False).reshape(sizes)
 
         near, noise = sums(model), float(variances.mean())
         mean = posterior_mean(counts, noise, near)

@@ -459,8 +459,12 @@ class Model {
   }
 
   scale(part) {
-    const pairs = () => combinations(part, 2).map((pair) => this.scale(pair));
-    return this.scales[keyOf(part)] ?? THIRD * Math.min(...pairs());
+    return this.distance(part) / product(part.map(({ column }) => column.reach ** 2));
+  }
+
+  distance(part) {
+    const pairs = () => combinations(part, 2).map((pair) => this.distance(pair));
+    return this.distances[keyOf(part)] ?? THIRD * Math.min(...pairs());
   }
 
   // How dense records of two columns are, as far as what is not known of them may be that large.

@@ -42,3 +42,14 @@ def test_fewer_clusters_are_found_where_noise_would_hide_more():
     # All repeat one, to which all rows belong.
     assert (model.cluster_centers_ == model.cluster_centers_[0]).all()
     assert not model.predict(rows).any() and not model.cluster_counts_[1:].any()
+
+
+def test_a_cell_beside_others_holds_records_more_likely_than_one_alone():
+    counts = np.zeros((20, 20), dtype=np.int64)
+    counts[2:4, 2:4] = counts[10, 10] = 80
+    # Clusters that are as large as these are small, and counts as extreme as noise may make them.
+    for large in (10_000, 10**15):
+        counts[15:17, 15:17], counts[0, 19] = large, -large
+        chances = kmeans_sketch._chances(counts.ravel(), [np.arange(21)] * 2, 0.1).reshape(20, 20)
+        assert (chances[2:4, 2:4] > 0.5).all() and (chances[15:17, 15:17] > 0.999).all()
+        assert chances[10, 10] < 0.5 * chances[2, 2] and chances[18, 3] < 0.01
