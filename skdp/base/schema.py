@@ -471,7 +471,6 @@ def feature_codes(
     DomainError
         If the rows lack a column.
     """
-    check_is_fitted(estimator)
     domain, target = estimator.domain_, estimator.target_
     rows = as_frame(X)
     for name in (target, ignored):
