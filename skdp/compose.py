@@ -275,7 +275,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             for rows in (np.maximum(codes, rare), codes)
         )
         names = [name for name in layout.given if name != target and name in domain]
-        X = layout.build(drawn[names]) if draws else codes[:, :4] % 2
+        X = layout.build({name: drawn[name] for name in names}) if draws else codes[:, :4] % 2
         asked = layout.build(declared_rows(every, domain, names, target)) if draws else X
         y = drawn[target].astype(object).to_numpy()
         # Private estimators within it would charge their ledgers.
@@ -459,8 +459,9 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
 
     Then only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
     weighted) rows, so whatever it stores is post-processing of an epsilon-DP release and costs
-    nothing more. Prediction reads the rows that it is given and releases nothing about the training
-    data.
+    nothing more. Prediction reads the rows that it is given, as a fit does: numbers are clipped,
+    unlisted categories are `other`, what the domain cannot represent is missing. It releases
+    nothing about the training data.
 
     Parameters
     ----------

@@ -943,7 +943,7 @@ class Numeric(Attribute):
         drawn = self.contents.draw(positions, rng, low, high)
         return self._with_cells(given, drawn)
 
-    def _with_cells(self, codes: IntArray, numbers: FloatArray) -> FloatArray:
+    def _with_cells(self, codes: NDArray[np.integer], numbers: FloatArray) -> FloatArray:
         """Numbers of bins, and those of the other cells."""
         cells = np.array([*self.special, np.nan])
         return np.where(codes < self.bins, numbers, cells[np.maximum(codes - self.bins, 0)])
