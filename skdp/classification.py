@@ -323,6 +323,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
 
     def _coordinates(self, X):
         """Group of each row in each predictor of the grid; -1 if the domain has no code."""
+        check_is_fitted(self)
         codes = feature_codes(self, X, self.grid_.columns)
         coordinates = np.empty(codes.shape, dtype=np.int64)
         for position, groups in enumerate(self.grid_.groups):
