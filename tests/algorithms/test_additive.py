@@ -239,3 +239,33 @@ def test_no_record_moves_pairs_of_classes_by_more_than_is_paid_for(monkeypatch):
             calibrate(each, Logit(5), model, Fraction(1), 60.0, None)
     moved = max(np.abs(values).sum() for values, *_ in recorder.calls)
     assert {paid for *_, paid in recorder.calls} == {UNIT} and 0.9 * UNIT < moved <= UNIT
+
+
+def numbered_records(n, factor, shift):
+    """The same with numbers, of which the model says another multiple and is shifted."""
+    records, _ = scored_records(n, 1.0, 0.0)
+    shapes = np.array([[-0.1, 0.1], [-0.07, 0.07]])
+    at = sum(shape[records.groups[:, j]] for j, shape in enumerate(shapes))
+    outcomes = np.rint((0.1 + shift + factor * at) * UNIT).astype(np.int64)
+    return replace(records, labels=np.arange(n)), model_of(0.1, shapes, n), Identity(outcomes)
+
+
+def test_no_record_moves_sums_of_numbers_by_more_than_is_paid_for(monkeypatch):
+    records, model, link = numbered_records(60, 3.0, 0.4)
+    link = Identity(np.clip(link.outcomes, -UNIT, UNIT), 300)
+    calls = []
+
+    def watch(values, epsilon, sensitivity, random_state=None):
+        calls.append((np.atleast_1d(values), epsilon, sensitivity))
+        return np.zeros(np.shape(values), dtype=np.int64)
+
+    monkeypatch.setattr(additive, "discrete_laplace", watch)
+    worst = 0.0
+    for record in range(60):
+        alone = Records(records.groups[[record]], np.array([record]), np.ones(1, int), (2, 2))
+        calls.clear()
+        calibrate(alone, link, model, Fraction(1), 60.0, None)
+        ((values, epsilon, sensitivity),) = calls
+        assert epsilon == 1
+        worst = max(worst, np.abs(values).sum() / sensitivity)
+    assert 0.3 < worst <= 1

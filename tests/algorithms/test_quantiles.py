@@ -2,12 +2,13 @@
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 from unittest import mock
 
 import numpy as np
 import pytest
-from exact_laws import law_of_permute_and_flip
+from exact_laws import fit, law_of_permute_and_flip
 from hypothesis import given
 from hypothesis import strategies as st
 from loops import over
@@ -195,3 +196,18 @@ def test_integers_are_rounded_to_the_nearest_step(value, step):
     inside = min(max(value, -(2**60)), 2**60)
     nearest = abs(inside - (line.origin + step * position))
     assert 2 * nearest <= step or position == line.last
+
+
+@over("share", [0.5, 0.2])
+def test_one_quantile_has_the_exact_law(share):
+    data, source = [1, 2, 2, 2, 7], noise_source(3)
+    fraction = Fraction(share).limit_denominator(10)
+    score_range = 2 * max(fraction.numerator, fraction.denominator - fraction.numerator)
+    usual = {"domain": (0, 9), "step": 1, "method": "independent", "random_state": source}
+    drawn = Counter(
+        int(private_quantiles(data, share, epsilon=1.0, **usual).values[0]) for _ in range(2000)
+    )
+    scores = [-distance(data, z, fraction) for z in range(10)]
+    for factor in (1, 0.4, 2.5):
+        law = law_of_permute_and_flip(scores, math.exp(-factor / score_range))
+        assert (fit(drawn, law) > 1e-6) == (factor == 1)

@@ -6,6 +6,7 @@ from loops import over
 from sklearn.cluster import KMeans
 
 from skdp import DPKMeans
+from skdp.algorithms.kmeans.auto import _chances
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
 
@@ -50,6 +51,6 @@ def test_a_cell_beside_others_holds_records_more_likely_than_one_alone():
     # Clusters that are as large as these are small, and counts as extreme as noise may make them.
     for large in (10_000, 10**15):
         counts[15:17, 15:17], counts[0, 19] = large, -large
-        chances = kmeans_sketch._chances(counts.ravel(), [np.arange(21)] * 2, 0.1).reshape(20, 20)
+        chances = _chances(counts.ravel(), [np.arange(21)] * 2, 0.1).reshape(20, 20)
         assert (chances[2:4, 2:4] > 0.5).all() and (chances[15:17, 15:17] > 0.999).all()
         assert chances[10, 10] < 0.5 * chances[2, 2] and chances[18, 3] < 0.01

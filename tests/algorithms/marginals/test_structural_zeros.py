@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from boxed import asked
+from boxed import asked, reach_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -138,3 +138,24 @@ def test_any_rules(structure, epsilon, label):
         assert forbidden_answers(model, zeros, shape) == 0
     for axes, allowed in zeros:
         assert len(axes) > 2 or (made.view(axes)[~allowed] == 0).all()
+
+
+def test_error_bars_cover_under_rules():
+    table = table_of(SHAPE, ALL, n=10_000)
+    generator = np.random.default_rng(5)
+    missed = tried = 0
+    for seed in range(3):
+        model = release(table, ALL, 0.5, seed)
+        for a, b in itertools.combinations(range(len(SHAPE)), 2):
+            exact = table.dense((a, b))
+            for _ in range(10):
+                weights = {}
+                for axis in (a, b):
+                    low, high = sorted(generator.integers(0, SHAPE[axis], size=2).tolist())
+                    weights[axis] = np.zeros(SHAPE[axis])
+                    weights[axis][low : high + 1] = 1.0
+                truth = weights[a] @ exact @ weights[b]
+                _, _, above, _ = reach_of(model, weights, 0.95)
+                tried += 1
+                missed += abs(model.answer(asked([weights]))[0] - truth) > above
+    assert missed <= 0.08 * tried
