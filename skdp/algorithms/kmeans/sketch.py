@@ -460,7 +460,9 @@ class Margins:
             edges.append(edges_around(inner, size, TUNING.octave))
             first = int(np.searchsorted(edges[-1], low))
             cores.append([first, first + len(inner) - 1])
-            masses.append(_masses_around(np.diff(inner) / (high - low), edges[-1], first))
+            evenly = np.zeros(len(edges[-1]) - 1)
+            evenly[slice(*cores[-1])] = np.diff(inner) / (high - low)
+            masses.append(_masses_around(evenly, edges[-1], *cores[-1]))
         return cls(edges, masses, np.array(cores))
 
     def quantiles(self, axis: int, lower: IntArray, upper: IntArray, u: FloatArray) -> FloatArray:
@@ -482,25 +484,28 @@ def edges_around(inner: IntArray, size: int, octave: int) -> IntArray:
     return np.concatenate([*parts, [size] * (high < size)]).astype(np.int64)
 
 
-def _masses_around(within: FloatArray, edges: IntArray, first: int) -> FloatArray:
-    """Shares of all bins of an axis, from those in the range."""
-    inside = slice(first, first + len(within))
-    widths = np.diff(edges)
+def _masses_around(shares: FloatArray, edges: IntArray, first: int, last: int) -> FloatArray:
+    """Shares of all bins of an axis, positive also where none is known."""
+    inside, widths = slice(first, last), np.diff(edges)
     whole = widths[inside].sum()
     middle = (edges[1:] + edges[:-1]) / 2
     beyond = np.maximum(edges[inside.start] - middle, middle - edges[inside.stop])
     # Each doubling of the distance has a quarter of the mass of the one before.
     mass: FloatArray = TUNING.nothing * widths / whole / (1 + np.maximum(beyond, 0) / whole) ** 3
-    mass[inside] = (1 - TUNING.even) * within + TUNING.even * widths[inside] / whole
+    mass[inside] = TUNING.even * widths[inside] / whole
+    mass += (1 - TUNING.even) * shares
     return mass / mass.sum()
 
 
 def measure_margins(
     bins: CodeArray, margins: Margins, n: int, epsilon: Fraction, source: NoiseSource
 ) -> Margins:
-    """Noisy histogram of the range of every axis.
+    """Noisy histogram of every axis.
 
-    Privacy. A record is in at most one bin of the range of an axis: d times ``epsilon / d``.
+    Beyond the range bins count that stand out from their noise: clusters of few records lie there
+    where most have one value.
+
+    Privacy. A record is in one bin of an axis: d times ``epsilon / d``. The ranges were released.
 
     Parameters
     ----------
@@ -513,14 +518,16 @@ def measure_margins(
     epsilon : Fraction
     source : NoiseSource
     """
-    masses = []
+    masses, each = [], epsilon / len(margins.edges)
     for axis, (first, last) in enumerate(margins.cores.tolist()):
         edges = margins.edges[axis]
-        exact = np.bincount(bins[:, axis], minlength=len(edges) - 1)[first:last]
-        noisy = discrete_laplace(exact, epsilon / len(margins.edges), random_state=source)
-        variance = discrete_laplace_variance(epsilon / len(margins.edges))
-        within = _smoothed(noisy.astype(np.float64), variance, 1.0 * n) / n
-        masses.append(_masses_around(within, edges, first))
+        exact = np.bincount(bins[:, axis], minlength=len(edges) - 1)
+        noisy = discrete_laplace(exact, each, random_state=source).astype(np.float64)
+        counts = np.where(noisy * float(each) >= TUNING.certain, noisy, 0.0)
+        counts[first:last] = 0.0
+        within = max(n - counts.sum(), 1.0)
+        counts[first:last] = _smoothed(noisy[first:last], discrete_laplace_variance(each), within)
+        masses.append(_masses_around(counts / counts.sum(), edges, first, last))
     return replace(margins, masses=masses)
 
 

@@ -143,3 +143,16 @@ def test_margins_are_those_of_the_records_and_a_little_everywhere(monkeypatch):
     ((values, epsilon, sensitivity),) = exact.calls
     assert epsilon == 10 and sensitivity == 1
     np.testing.assert_allclose(found.masses[0], 0.98 * values / 20_000 + 0.02 / 64, atol=1e-4)
+
+
+@over("seed", range(5))
+def test_margins_see_clusters_beyond_the_range_and_no_noise_there(seed):
+    """Most records have nearly one value: the range is around it, and a twentieth are far away."""
+    points = np.random.default_rng(seed).normal(300, 2, (10_000, 1)).astype(np.int32)
+    points[:500] = 1000
+    margins = sketch.Margins.even((1024,), np.array([[280, 320]]), 80.0)
+    bins = sketch.bins_of(points, margins.edges)
+    [found] = sketch.measure_margins(bins, margins, 10_000, Fraction(1, 4), seeded(seed)).masses
+    beyond = {1000: 0.05, 100: 0.0, 600: 0.0}
+    at = np.searchsorted(margins.edges[0], list(beyond), side="right") - 1
+    np.testing.assert_allclose(found[at], [*beyond.values()], atol=0.005)
