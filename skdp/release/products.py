@@ -405,21 +405,19 @@ class Products:
             means = given.means(size)
             within = given.basis.within(given.weights, means)
             sides.append((means[:, at], np.where(within > _ROUNDING, within, 0.0)[:, at], share))
-        table, (found, there, expected) = (
-            self.model.rows_in_groups(axes),
-            np.zeros((3, len(members))),
-        )
-        for counts, (own, within, _), (other, _, share) in (
-            (table, *sides),
-            (table.T, *reversed(sides)),
-        ):
+        table, found = self.model.rows_in_groups(axes), np.zeros((3, len(members)))
+        for counts, own, other in zip((table, table.T), sides, sides[::-1], strict=True):
+            (mean, within, _), (condition, _, share) = own, other
             if within.any():
-                records, both = counts.sum(axis=1)[:, None], counts @ other
-                met = np.divide(both, records, out=np.zeros_like(both), where=records > 0)
-                found += ((within > 0) * _most(records, own, met)).sum(axis=0)
-                there += (within * both).sum(axis=0)
-                expected += (within * records).sum(axis=0) * share
-        return there / np.maximum(expected, 1e-12), found
+                records, both = counts.sum(axis=1)[:, None], counts @ condition
+                met = ratio(both, np.broadcast_to(records, both.shape))
+                found += [
+                    ((within > 0) * _most(records, mean, met)).sum(axis=0),
+                    (within * both).sum(axis=0),
+                    (within * records).sum(axis=0) * share,
+                ]
+        most, there, expected = found
+        return there / np.maximum(expected, 1e-12), most
 
 
 def _on(weights: FloatArray) -> FloatArray:

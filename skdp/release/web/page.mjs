@@ -99,8 +99,7 @@ class Column {
     return left.map((each, i) => each + this.restored[i] * back);
   }
 
-  // Features of the field of the column, and of what independent records do by chance; at their
-  // ends those of codes that ranges cover in part.
+  // Features of the field of the column, and of chance; those of codes cut in part at their ends.
   features(weights, cut) {
     const { mass, steps } = this;
     const n = steps.length;
@@ -446,7 +445,8 @@ class Model {
     const features = (kind, each, place) =>
       kind === "codes" ? each.features : each.featuresInGroups(look.sizes[place]);
     let found = 0;
-    [this.records ** 2 * this.scale(part), this.records].forEach((scale, law) => {
+    const field = this.distance(part) / product(part.map(({ column }) => column.reach ** 2));
+    [this.records ** 2 * field, this.records].forEach((scale, law) => {
       for (const a of kinds) {
         for (const b of kinds) {
           const inner = part.map((each, place) =>
@@ -456,10 +456,6 @@ class Model {
       }
     });
     return found;
-  }
-
-  scale(part) {
-    return this.distance(part) / product(part.map(({ column }) => column.reach ** 2));
   }
 
   distance(part) {
