@@ -650,7 +650,8 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
     Examples
     --------
     >>> import numpy as np
-    >>>     >>> from skdp import MarginalSynthesizer, Numeric, PrivateRegressor
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateRegressor
     >>> X = np.linspace(0, 1, 5_000)[:, None]
     >>> y = 10 * X[:, 0]
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1))

@@ -250,8 +250,6 @@ def privbayes_parts(
     parts = {"total": total, "network": epsilon * share} if used > 2 else {"total": total}
     parts["tables"] = epsilon - sum(parts.values())
     # Noise that does not fit into 64 bits is refused here, before anything is spent.
-    discrete_laplace_variance(total)
-    discrete_laplace_variance(parts["tables"], max(used, 1))
     if "network" in parts:
         discrete_laplace_variance(parts["network"] / (used - 1), most_range)
     return parts

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import BoolArray, FloatArray, IntArray
+from .._validation import BoolArray, FloatArray, IntArray, ratio
 from ..domain.query import Query, Weights, is_cut, weights_in
 from .basis import ColumnBasis, by_attributes, cut_shares, kept, under
 from .columns import ColumnEstimate

@@ -637,8 +637,6 @@ class HDMMSynthesizer(Synthesizer):
         return planned_strategy(workload, domain.shape)
 
     def _parts(self, epsilon, domain):
-        # Noise that does not fit into 64 bits is refused here, before anything is spent.
-        discrete_laplace_variance(epsilon, self._strategy(domain).sensitivity)
         return split_epsilon(epsilon, {"sums": 1})
 
     def _release(self, table, domain, loss, source):
