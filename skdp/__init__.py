@@ -40,11 +40,7 @@ if TYPE_CHECKING:
     )
     from .histogram import RangeTreeHistogram
     from .interactive import Curator
-    from .linear_model import (
-        PrivateLinearRegression,
-        PrivateLinearSVC,
-        PrivateLogisticRegression,
-    )
+    from .linear_model import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
     from .naive_bayes import PrivateNaiveBayes
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler, private_quantiles
     from .release import QueryResult, Synopsis

@@ -15,11 +15,7 @@ from .algorithms.additive import Prior, fit_additive, mean_size
 from .domain import Date, Datetime
 from .exceptions import DomainError
 
-__all__ = [
-    "PrivateAdditiveClassifier",
-    "PrivateAdditiveRegressor",
-    "ShapeFunction",
-]
+__all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor", "ShapeFunction"]
 
 
 @dataclass(frozen=True, eq=False)

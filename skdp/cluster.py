@@ -15,11 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._random import sampling_generator, warn_after_charge
 from ._validation import as_integer
 from .algorithms.grid import as_theta, even_edges
-from .algorithms.kmeans.algorithms import (
-    ALGORITHMS,
-    GRID_ALGORITHMS,
-    algorithm_parts,
-)
+from .algorithms.kmeans.algorithms import ALGORITHMS, GRID_ALGORITHMS, algorithm_parts
 from .algorithms.kmeans.lloyd import Task, nearest
 from .algorithms.kmeans.sketch import cover
 from .base import (

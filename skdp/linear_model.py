@@ -29,11 +29,7 @@ from .algorithms.linear import (
     moment_reach,
 )
 
-__all__ = [
-    "PrivateLinearRegression",
-    "PrivateLinearSVC",
-    "PrivateLogisticRegression",
-]
+__all__ = ["PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression"]
 
 # Largest weight at first, and largest step, of a search; and its most rounds, whose noise fits into
 # 64 bits at the least epsilon.

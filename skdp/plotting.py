@@ -475,11 +475,7 @@ def _bars(
 
 
 def _heat_map(
-    ax: Any,
-    table: np.ndarray,
-    borders: Sequence[np.ndarray],
-    blocks: np.ndarray | None,
-    norm: Any,
+    ax: Any, table: np.ndarray, borders: Sequence[np.ndarray], blocks: np.ndarray | None, norm: Any
 ) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import PatchCollection

@@ -40,12 +40,7 @@ from .base import (
 )
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
-from .mechanisms import (
-    discrete_laplace,
-    discrete_laplace_variance,
-    sparse_vector_top_k,
-    top_k,
-)
+from .mechanisms import discrete_laplace, discrete_laplace_variance, sparse_vector_top_k, top_k
 from .mechanisms.selection import METHODS
 from .tables import (
     TYPES_DECLARED,
@@ -601,11 +596,7 @@ def _items(basket: Any) -> list[Any]:
 
 
 def _bounded_counts(
-    codes: CodeArray,
-    owners: IntArray | None,
-    n_items: int,
-    bound: int,
-    source: NoiseSource,
+    codes: CodeArray, owners: IntArray | None, n_items: int, bound: int, source: NoiseSource
 ) -> IntArray:
     """How many persons have each item, at most ``bound`` items of a person being counted.
 

@@ -759,11 +759,7 @@ def located(
 
 
 def first_of_numbers(
-    records: Records,
-    link: Identity,
-    priors: Sequence[Prior],
-    epsilon: Fraction,
-    random_state: Any,
+    records: Records, link: Identity, priors: Sequence[Prior], epsilon: Fraction, random_state: Any
 ) -> AdditiveModel:
     """The same of a number, from counts and sums of residuals about the centre."""
     # Privacy. Released: for each column the number of records of each group (a record changes one

@@ -77,10 +77,7 @@ class BinnedScores:
 
 
 def release_scores(
-    positions: IntArray,
-    classes: IntArray,
-    epsilon: Fraction,
-    source: NoiseSource,
+    positions: IntArray, classes: IntArray, epsilon: Fraction, source: NoiseSource
 ) -> BinnedScores:
     """Count scores by class, in bins found with noise.
 

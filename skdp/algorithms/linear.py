@@ -15,16 +15,7 @@ from .._random import sampling_generator
 from .._validation import FloatArray, IntArray
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max, top_k
 from .additive import TUNING as ADDITIVE
-from .additive import (
-    UNIT,
-    Identity,
-    Logit,
-    Prior,
-    Records,
-    fit_additive,
-    located,
-    paying_share,
-)
+from .additive import UNIT, Identity, Logit, Prior, Records, fit_additive, located, paying_share
 
 # ------------------------------------------------------------------------------------------------
 # The numbers that stand for the groups of each column: public.

@@ -211,11 +211,7 @@ def _by_predictors(grids: list[tuple[int, ...]]) -> list[NDArray[np.int16]]:
 
 
 def candidate_grids(
-    options: Sequence[Options],
-    limit: int,
-    max_grids: int,
-    *,
-    random_state: Any = None,
+    options: Sequence[Options], limit: int, max_grids: int, *, random_state: Any = None
 ) -> list[NDArray[np.int16]]:
     """A pool of distinct candidates that does not depend on the order of columns.
 
@@ -908,12 +904,7 @@ def merging_budget(lines: Sequence[Line], n_records: float, epsilon: Fraction) -
 
 
 def merged_groupings(
-    table: Counts,
-    lines: Sequence[Line],
-    most: int,
-    epsilon: Fraction,
-    *,
-    random_state: Any = None,
+    table: Counts, lines: Sequence[Line], most: int, epsilon: Fraction, *, random_state: Any = None
 ) -> list[list[IntArray]]:
     """Groupings of every predictor that follow the labels, at the cost of ``epsilon``.
 

@@ -193,10 +193,7 @@ def release(options: Namespace) -> int:
     domain = read_domain(options.domain)
     refuse_inputs(options.out, [options.data, options.domain, *ledger_files(options.ledger)])
     columns = columns_of(domain, options.privacy_id)
-    with (
-        open_source(options.data, columns, Form.of(options)) as source,
-        output(options.out) as out,
-    ):
+    with open_source(options.data, columns, Form.of(options)) as source, output(options.out) as out:
         estimator = estimator_of(options, domain)
         # Its errors contain no value, so they are shown in full.
         try_out(estimator)

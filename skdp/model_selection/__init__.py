@@ -13,9 +13,4 @@ from ._cross_val import PrivateKFold, private_cross_val_score
 from ._metrics import private_score
 from ._search import PrivateGridSearchCV
 
-__all__ = [
-    "PrivateGridSearchCV",
-    "PrivateKFold",
-    "private_cross_val_score",
-    "private_score",
-]
+__all__ = ["PrivateGridSearchCV", "PrivateKFold", "private_cross_val_score", "private_score"]

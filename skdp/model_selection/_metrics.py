@@ -40,11 +40,7 @@ from ..algorithms import binned_scores
 from ..algorithms.binned_scores import STEPS, BinnedScores, on_grid, release_parts
 from ..base import range_of
 from ..domain.attributes import Coding
-from ..mechanisms import (
-    discrete_laplace,
-    discrete_laplace_quantile,
-    discrete_laplace_variance,
-)
+from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
 from ..tables import Column, as_column, as_frame, as_labels, object_array, row_taker
 
@@ -640,10 +636,7 @@ def predicted_counts(
 
 
 def one_against_others(
-    scores: FloatArray,
-    classes: IntArray,
-    epsilon: Fraction,
-    source: NoiseSource,
+    scores: FloatArray, classes: IntArray, epsilon: Fraction, source: NoiseSource
 ) -> list[Counts]:
     """One release of scores by class for two classes, and one for each of more.
 

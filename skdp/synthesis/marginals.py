@@ -16,20 +16,8 @@ from typing import Any
 import numpy as np
 
 from .._random import caller_level, sampling_generator
-from .._validation import (
-    CodeArray,
-    as_fraction,
-    as_integer,
-    check_choice,
-    used_attributes,
-)
-from ..algorithms.marginals import (
-    TUNING,
-    Asked,
-    Prior,
-    measured_views,
-    most_groups,
-)
+from .._validation import CodeArray, as_fraction, as_integer, check_choice, used_attributes
+from ..algorithms.marginals import TUNING, Asked, Prior, measured_views, most_groups
 from ..domain import Domain
 from ..exceptions import DomainError
 from ..release import Synopsis

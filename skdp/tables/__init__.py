@@ -43,13 +43,5 @@ from .frame import (
     list_entries,
     read_rows,
 )
-from .output import (
-    Layout,
-    as_numbers,
-    as_texts,
-    build_frame,
-    row_taker,
-    select_columns,
-    take_rows,
-)
+from .output import Layout, as_numbers, as_texts, build_frame, row_taker, select_columns, take_rows
 from .persons import Contributions, few_of_each, identities

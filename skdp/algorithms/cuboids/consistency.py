@@ -472,11 +472,7 @@ class _Unknowns(NamedTuple):
 
 
 def simulated_interactions(
-    cube: Lattice,
-    rates: Mapping[int, float],
-    scales: Mapping[int, float],
-    norm: str,
-    runs: int,
+    cube: Lattice, rates: Mapping[int, float], scales: Mapping[int, float], norm: str, runs: int
 ) -> FloatArray:
     """Variance of the interactions of `consistent_lp`, from noise alone.
 

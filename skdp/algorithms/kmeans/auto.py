@@ -447,10 +447,7 @@ def _first_round(
         means, counts = measured.means[measured.sure], measured.counts[measured.sure]
         if len(means) >= k:
             starts = np.concatenate(
-                [
-                    task.greedy_starts(means, counts, k, task.n_init, sketch.ranges),
-                    centroids[None],
-                ]
+                [task.greedy_starts(means, counts, k, task.n_init, sketch.ranges), centroids[None]]
             )
             found = lloyd_on_cells(means, counts, starts, task.shape)
             best = np.argsort(found[1], kind="stable")[: TUNING.finalists]

@@ -167,10 +167,7 @@ class Candidates:
         return found
 
     def _distances(
-        self,
-        population: Population,
-        sets: Sequence[Axes],
-        columns: Mapping[int, ColumnEstimate],
+        self, population: Population, sets: Sequence[Axes], columns: Mapping[int, ColumnEstimate]
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """How far exact bins of sets are from those of rows, and what adds to it, in records.
 
@@ -324,10 +321,7 @@ def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fracti
 
 
 def measure_joint(
-    table: Counts,
-    epsilon: Fraction,
-    attributes: Sequence[Attribute],
-    source: NoiseSource,
+    table: Counts, epsilon: Fraction, attributes: Sequence[Attribute], source: NoiseSource
 ) -> JointCounts:
     """Noisy counts of all cells where they are at least 1.
 

@@ -115,11 +115,7 @@ class _Views:
     """What has been measured of one table so far."""
 
     def __init__(
-        self,
-        table: Counts,
-        parts: Mapping[str, Fraction],
-        asked: Asked,
-        source: NoiseSource,
+        self, table: Counts, parts: Mapping[str, Fraction], asked: Asked, source: NoiseSource
     ) -> None:
         # Codes that records can have.
         self.codes = [
@@ -523,11 +519,7 @@ class _Views:
         ]
 
     def _refined(
-        self,
-        axes: Axes,
-        sizes: tuple[int, ...],
-        model: FloatArray,
-        attributes: Sequence[Attribute],
+        self, axes: Axes, sizes: tuple[int, ...], model: FloatArray, attributes: Sequence[Attribute]
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured.
 
