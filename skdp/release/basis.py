@@ -19,9 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import ndtri
 
-from .._validation import TINY, FloatArray, IntArray
+from .._validation import FloatArray, IntArray
 
 Axes = tuple[int, ...]
 
@@ -82,27 +81,6 @@ class Ladder(NamedTuple):
 def n_ordered(ladders: Iterable[Ladder]) -> int:
     """How many columns are ordered: pairs of numbers depend more than pairs of categories."""
     return sum(ladder.n_ordered > 0 for ladder in ladders)
-
-
-def between_groups(mass: FloatArray, groups: IntArray, size: int, ordered: IntArray) -> FloatArray:
-    """What makes values of codes, (n_codes, size), from those of consecutive groups of them.
-
-    Values of ordered codes are linear in normal scores of ranks between the middles of groups, and
-    for one step beyond, as the logarithm of the density of normal variables is in each of them. The
-    others have the values of their groups.
-    """
-    found, own = np.eye(size)[groups], groups[ordered]
-    mass = np.maximum(mass[ordered], 0.0) + TINY
-    scores = ndtri((np.cumsum(mass) - mass / 2.0) / mass.sum())
-    middles = np.bincount(own, mass * scores, size) / np.maximum(np.bincount(own, mass, size), TINY)
-    held = np.unique(own)
-    middles = middles[held]
-    if len(held) < 2 or not (np.diff(middles) > 0).all():
-        return found
-    at = np.clip(np.searchsorted(middles, scores) - 1, 0, len(held) - 2)
-    steps = np.clip((scores - middles[at]) / np.diff(middles)[at], -1.0, 2.0)[:, None]
-    found[ordered] = (1.0 - steps) * np.eye(size)[held[at]] + steps * np.eye(size)[held[at + 1]]
-    return found
 
 
 @functools.cache

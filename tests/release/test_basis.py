@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from boxed import random_query
-from scipy.stats import norm
 
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.domain.query import Query
 from skdp.release import basis as basis_module
 from skdp.release import marginals as marginals_module
 from skdp.release import products as products_module
-from skdp.release.basis import ColumnBasis, Ladder, Look, Prior, between_groups, cut_shares
+from skdp.release.basis import ColumnBasis, Ladder, Look, Prior, cut_shares
 
 DOMAIN = Domain(
     {
@@ -44,22 +43,6 @@ def model(request):
 def ladder(n_codes, n_units, n_ordered=0):
     sizes = tuple(1 << level for level in range(n_units.bit_length()))
     return Ladder(np.arange(n_codes) * n_units // n_codes, sizes, n_ordered)
-
-
-def test_values_between_groups_are_linear_in_normal_scores_and_others_those_of_their_group():
-    mass, groups = np.ones(20), np.repeat(np.arange(4), 5)
-    scores = norm.ppf((np.arange(16) + 0.5) / 16)
-    found = between_groups(mass, groups, 4, np.arange(16))
-    middles = np.append([scores[at : at + 5].mean() for at in (0, 5, 10)], scores[15])
-    np.testing.assert_allclose(
-        found[:16] @ middles, np.clip(scores, 2 * middles[0] - middles[1], 9)
-    )
-    np.testing.assert_array_equal(found[16:], np.eye(4)[groups[16:]])
-    # Of one group, or a group for each code, nothing is between.
-    for size, own in ((1, np.zeros(20, dtype=int)), (20, np.arange(20))):
-        np.testing.assert_allclose(
-            between_groups(mass, own, size, np.arange(20)), np.eye(size)[own]
-        )
 
 
 def test_features_have_the_covariance_of_the_field():

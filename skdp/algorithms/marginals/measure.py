@@ -22,13 +22,13 @@ from ...domain import Zeros
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import ViewsModel
-from ...release.basis import Coefficients, along, between_groups, n_ordered
+from ...release.basis import Coefficients, along, n_ordered
 from ...release.columns import ColumnEstimate
 from ...release.rows import WeightedRows
 from ...tables import Counts
 from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
 from .fit import Population, Prior, Targets, alone_of, nearer_to, posterior_mean, with_margins
-from .groups import MOST_CELLS, ROWS_ONCE, TUNING, Attribute, column_plan, ladder_of
+from .groups import MOST_CELLS, ROWS_ONCE, TUNING, Attribute, between_groups, column_plan, ladder_of
 
 __all__ = ["Asked", "measured_views", "most_groups"]
 

@@ -15,7 +15,7 @@ from skdp._random import noise_source
 from skdp.algorithms.marginals import Asked, measured_views
 from skdp.algorithms.marginals.candidates import Candidates
 from skdp.algorithms.marginals.fit import Population
-from skdp.algorithms.marginals.groups import Attribute, column_plan, ladder_of
+from skdp.algorithms.marginals.groups import Attribute, between_groups, column_plan, ladder_of
 from skdp.domain import Zeros
 from skdp.release.basis import Coefficients, Ladder, basis_of
 from skdp.release.columns import ColumnEstimate
@@ -248,3 +248,19 @@ def test_errors_have_the_variance_that_is_said():
     for told in np.square(scores).sum(axis=0):
         # A scale that is wrong by a factor of two is rejected.
         assert least < told < most < 4 * told
+
+
+def test_values_between_groups_are_linear_in_normal_scores_and_others_those_of_their_group():
+    mass, groups = np.ones(20), np.repeat(np.arange(4), 5)
+    scores = norm.ppf((np.arange(16) + 0.5) / 16)
+    found = between_groups(mass, groups, 4, np.arange(16))
+    middles = np.append([scores[at : at + 5].mean() for at in (0, 5, 10)], scores[15])
+    np.testing.assert_allclose(
+        found[:16] @ middles, np.clip(scores, 2 * middles[0] - middles[1], 9)
+    )
+    np.testing.assert_array_equal(found[16:], np.eye(4)[groups[16:]])
+    # Of one group, or a group for each code, nothing is between.
+    for size, own in ((1, np.zeros(20, dtype=int)), (20, np.arange(20))):
+        np.testing.assert_allclose(
+            between_groups(mass, own, size, np.arange(20)), np.eye(size)[own]
+        )
