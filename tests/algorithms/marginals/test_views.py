@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from boxed import asked
 from loops import over
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from skdp import Domain
 from skdp._random import noise_source
