@@ -168,14 +168,12 @@ class Steps:
     """
 
     def __init__(self, nodes: Sequence[Node | None]) -> None:
-        inner = {place: node for place, node in enumerate(nodes) if node is not None}
-        self._columns = np.zeros(len(nodes), dtype=np.int64)
+        children = [node.children if node else np.zeros(0, dtype=np.int64) for node in nodes]
+        self._columns = np.array([node.column if node else 0 for node in nodes])
         # The last column is for those without a group, and for those of leaves.
-        widest = max((len(node.children) for node in inner.values()), default=0)
-        self._targets = np.tile(np.arange(len(nodes))[:, None], widest + 1)
-        for place, node in inner.items():
-            self._columns[place] = node.column
-            self._targets[place, : len(node.children)] = node.children
+        self._targets = np.tile(np.arange(len(nodes))[:, None], max(map(len, children)) + 1)
+        for targets, own in zip(self._targets, children, strict=True):
+            targets[: len(own)] = own
 
     def taken(self, groups: IntArray, places: IntArray) -> IntArray:
         """Nodes of records of groups, (n, n_columns), one step from their nodes, (n,)."""
@@ -471,9 +469,8 @@ def auto_depth(
     fits = int(math.log2(max(_SCORES_ONCE / n_scores, 2.0)))
     if asked is not None:
         return min(asked, fits)
-    fits = min(fits, _MOST_LEVELS)
     leaf = TUNING.leaf * math.sqrt(n_classes / 2)
-    return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits)
+    return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits, _MOST_LEVELS)
 
 
 def fit_trees(
