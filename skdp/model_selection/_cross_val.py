@@ -34,6 +34,7 @@ from ._metrics import (
     Take,
     answers_of,
     as_metric,
+    check_rate,
     class_positions,
     draw_places,
     no_answers,
@@ -309,6 +310,7 @@ def private_cross_val_score(
     """
     asked = as_metric(metric, domain, level)
     exact = as_epsilon(epsilon)
+    check_rate(exact)
     # Of no other class: a subclass may give a record to any number of folds.
     folds = PrivateKFold(cv)
     k = folds.get_n_splits()

@@ -345,7 +345,7 @@ def _lacking(rows: CodeArray, attributes: Sequence[Attribute], zeros: Zeros) -> 
         each = attributes[axis]
         held = np.bincount(each.groups[rows[:, axis]], minlength=len(each.order))
         for group in np.flatnonzero((held == 0) & (each.grouped * len(rows) >= 1)).tolist():
-            row = rows[group].copy()
+            row = rows[group % len(rows)].copy()
             found = zeros.nearest(
                 dict(enumerate(row.tolist())), {axis: np.flatnonzero(each.groups == group)}
             )

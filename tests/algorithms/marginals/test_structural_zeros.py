@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from loops import over
 
 from skdp.algorithms.marginals import Asked, measured_views
+from skdp.algorithms.marginals.fit import _lacking
+from skdp.algorithms.marginals.groups import Attribute
 from skdp.domain import Zeros
 from skdp.release import ViewsModel
 from skdp.tables import CountTable
@@ -52,6 +54,14 @@ def test_codes_that_are_rare_and_only_possible_together_are_drawn(seed):
     zeros = [((0, k), np.equal.outer(low, low)) for k in (1, 2, 3)]
     view = release(CountTable.from_codes(codes, (20,) * 4), zeros, 4, seed)
     assert 60 < view.total * view.rows.table((0,))[:2].sum() < 120
+
+
+def test_more_codes_may_lack_a_row_than_there_are_rows():
+    mass = np.repeat([0.0, 0.25], [46, 4])
+    attributes = [Attribute(mass, np.arange(50), np.arange(50))] * 2
+    zeros = Zeros.of([((0, 1), np.eye(50, dtype=bool))])
+    rows = np.concatenate([*_lacking(np.zeros((10, 2), dtype=np.int32), attributes, zeros)])
+    assert {*map(tuple, rows.tolist())} == {(code, code) for code in range(46, 50)}
 
 
 AT_MOST = np.tri(6, dtype=bool)
