@@ -177,17 +177,15 @@ class Attribute:
         """
         raise NotImplementedError
 
-    def counted(self, codes: CodeArray, numbers: FloatArray, gaps: bool) -> pd.Series:
-        """Values of records as they count, in the type of drawn ones.
+    def counted(self, codes: CodeArray, numbers: FloatArray) -> pd.Series:
+        """Values of records as they count, in a type that no value decides.
 
         Parameters
         ----------
         codes : ndarray of int, shape (n,)
-            What has none, -1, is missing.
+            What has none, -1, is missing; integers, whose type has no gap, are the middle then.
         numbers : ndarray of float64, shape (n,)
             Their values on the number line, if there is one.
-        gaps : bool
-            Whether the type has room for missing values where drawn ones have none.
         """
         raise NotImplementedError
 
@@ -486,8 +484,8 @@ class Categorical(Attribute):
         cells = self._cells()
         return pd.Series(cells.array[np.asarray(codes, dtype=np.int64)], dtype=cells.dtype)
 
-    def counted(self, codes: CodeArray, numbers: Any, gaps: bool) -> pd.Series:  # noqa: D102
-        cells = self._cells(gaps or self.other is None)
+    def counted(self, codes: CodeArray, numbers: Any) -> pd.Series:  # noqa: D102
+        cells = self._cells(gaps=True)
         return pd.Series(cells.array[codes], dtype=cells.dtype)
 
     def _cells(self, gaps: bool = False) -> pd.Series:
@@ -951,15 +949,17 @@ class Numeric(Attribute):
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
         return self._finish(self.draw(codes, rng))
 
-    def counted(self, codes: CodeArray, numbers: FloatArray, gaps: bool) -> pd.Series:  # noqa: D102
+    def counted(self, codes: CodeArray, numbers: FloatArray) -> pd.Series:  # noqa: D102
         near = self.nearest(np.clip(numbers, self.lower, self.upper))
-        return self._finish(self._with_cells(codes, near), gaps)
+        return self._finish(self._with_cells(codes, near))
 
-    def _finish(self, numbers: FloatArray, gaps: bool = False) -> pd.Series:
+    def _finish(self, numbers: FloatArray) -> pd.Series:
         """Numbers, nan where missing, as values of the column."""
         values = pd.Series(numbers)
-        kind: Any = "Int64" if self.nullable else "float64" if gaps else "int64"
-        return values.astype(kind) if self.integer else values
+        if not self.integer or self.nullable:
+            return values.astype("Int64") if self.integer else values
+        middle = np.array([self.lower / 2 + self.upper / 2])
+        return values.fillna(float(self.nearest(middle)[0])).astype("int64")
 
     def number(self, value: Any, column: str) -> float | int:
         """A value of a query as a number.

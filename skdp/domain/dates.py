@@ -345,7 +345,7 @@ class _Temporal(Numeric):
         # one record decides whether a column has one.
         return Coding(place=self._place, clock=self._clock)
 
-    def _finish(self, numbers: FloatArray, gaps: bool = False) -> pd.Series:
+    def _finish(self, numbers: FloatArray) -> pd.Series:
         return pd.Series(self.shown(numbers))
 
     def shown(self, numbers: ArrayLike) -> pd.DatetimeIndex:

@@ -177,13 +177,10 @@ class Column:
 
     def declared(self, attribute: Any) -> pd.Series:
         """Values as `fit` reads them: known, `other` or clipped; what has no code is missing."""
-        # Privacy. The type has room for gaps by the type of this column, of which plain integers
-        # have none: no value decides it for others.
-        plain = type(self.data) in (np.ndarray, pd.Series)
-        gaps = not (plain and re.fullmatch(r"u?int\d+|bool", self.dtype))
+        # Privacy. Each record by itself: types follow from the attribute alone.
         coding = attribute.coding()
         numbers = None if coding.place is None else self.numbers(coding.clock)
-        return attribute.counted(self.codes(coding), numbers, gaps)
+        return attribute.counted(self.codes(coding), numbers)
 
     def numbers(self, clock: Clock | None = None) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
