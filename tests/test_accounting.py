@@ -333,7 +333,7 @@ def test_the_loss_of_a_record_and_that_of_a_person_are_not_summed(make_ledger):
     for first, second in ((person, record), (record, person)):
         ledger = make_ledger(3)
         ledger.charge("first", first)
-        with pytest.raises(LedgerError, match=r"Keep a ledger for each.*m \* epsilon"):
+        with pytest.raises(LedgerError, match=r"Bound the contributions.*m \* epsilon"):
             ledger.charge("second", second)
         assert ledger.spent == 1 and len(ledger.to_frame()) == 1
         ledger.charge("first", first)

@@ -301,10 +301,9 @@ def refuse_other_unit(entry: Entry) -> NoReturn:
     other = PERSON if entry.unit == RECORD else RECORD
     raise LedgerError(
         f"The charge {entry.name!r} protects one {entry.unit}, but this ledger holds charges that "
-        f"protect one {other}. The two do not add up. Nothing was spent. Keep a ledger for each "
-        "unit of privacy, or bound the contributions of all releases (max_rows_per_id= and "
-        "privacy_id=). If each person has at most m records, a release that costs a "
-        "record epsilon costs a person m * epsilon: "
+        f"protect one {other}. The two do not add up. Nothing was spent. Bound the contributions "
+        "of all releases (max_rows_per_id= and privacy_id=). If each person has at most m "
+        "records, a release that costs a record epsilon costs a person m * epsilon: "
         "charge(name, PrivacyLoss(m * epsilon, max_rows_per_id=m))."
     )
 
@@ -392,7 +391,8 @@ class FileStore:
             return False
         if total is None:
             raise LedgerError(
-                f"There is no ledger at {str(path)!r}. To start one, give the total budget: "
+                f"There is no ledger at {str(path)!r}. If these records were released before, find "
+                "it: a new one forgets what was spent. To start one, give the total budget: "
                 "PrivacyLedger(epsilon, path=...)."
             )
         self._refuse_read_only()
@@ -576,7 +576,8 @@ class FileStore:
     def _damaged(self, reason: object) -> LedgerError:
         return LedgerError(
             f"{str(self.path)!r} is not a ledger of skdp, or it is damaged ({reason}). It was "
-            "left as it is and nothing was spent. Restore it from a backup, or give another path."
+            "left as it is and nothing was spent. Restore the newest copy, and charge what it "
+            "has lost."
         )
 
     def _protected(self) -> Path | None:

@@ -86,8 +86,12 @@ def _checks(synopsis: Synopsis, file: Path, options: Namespace) -> Found:
             checks["noise"] = (text, False)
     if options.ledger is not None:
         releases = releases_of(PrivacyLedger(path=options.ledger).to_frame())
-        found = _told(_charges_of(synopsis, releases, file.name))
-        checks["ledger entry"] = (found or "none", bool(found))
+        found = _charges_of(synopsis, releases, file.name)
+        named = None if len(found) else False
+        if (found["name"] == file.name).any():
+            named = True
+        other = " (ANOTHER NAME: `ledger verify` with all releases tells whose it is)"
+        checks["ledger entry"] = (_told(found) + other * (named is None) or "none", named)
     # The description of a release begins with the name of its method.
     made_by = METHODS.get(re.split("[,;]", synopsis.mechanism)[0].replace("-", "").lower())
     if made_by is not None and not options.no_replay:
@@ -171,6 +175,7 @@ def _charges_of(synopsis: Synopsis, releases: pd.DataFrame, name: str) -> pd.Dat
         return releases[:0]
     same = releases["domain"] == synopsis.domain.fingerprint
     same &= (releases["seeded"] == loss.seeded) & (releases["parts"] == parts_text(loss.parts))
+    same &= releases["max_rows_per_id"].fillna(0) == (loss.max_rows_per_id or 0)
     # Releases of equal parts have different names, unless the file was renamed.
     own = same & (releases["name"] == name)
     return releases[own if own.any() else same]
@@ -210,7 +215,9 @@ def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str])
         version=version("skdp"),
         time=f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
         checks=_as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
-        promise=protected(synopsis.privacy_loss),
+        promise="<p>None: it is not as it should be.</p>"
+        if wrong
+        else protected(synopsis.privacy_loss),
         columns=html.escape(", ".join(map(str, synopsis.domain.columns))),
     )
     return document(f"Check of {name}", [body])

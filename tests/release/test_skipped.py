@@ -344,3 +344,19 @@ def test_an_officer_sees_releases_and_no_paths(files, capsys):
     Path("third.skdp").write_bytes(Path("first.skdp").read_bytes())
     assert main(["ledger", "verify", "l", "third.skdp", "first.skdp", "second.skdp"]) == 1
     assert "third.skdp: NOT IN THIS LEDGER" in capsys.readouterr().out
+    assert main(["verify", "third.skdp", "--ledger", "l", "--no-replay"]) == 0
+    assert "'second.skdp' from 'good.csv' (ANOTHER NAME" in capsys.readouterr().out
+
+
+def test_another_bound_on_the_rows_of_a_person_was_not_paid_for(files, capsys):
+    plane(lost=0).assign(who=range(20_000)).to_csv("good.csv", index=False)
+    assert release("good", "--epsilon", "1", "--privacy-id", "who", "--max-rows-per-id", "5") == 0
+    made = skdp.Synopsis.load("good.skdp")
+    loss = dataclasses.replace(made.privacy_loss, max_rows_per_id=1)
+    lost = dataclasses.replace(made.skipped, epsilon=loss.parts["skipped"])
+    skdp.Synopsis(
+        made.counted, made.model, privacy_loss=loss, mechanism=made.mechanism, skipped=lost
+    ).save("edited.skdp")
+    for name, code in (("good", 0), ("edited", 1)):
+        assert main(["verify", f"{name}.skdp", "--ledger", "l", "--no-replay"]) == code
+    assert "ledger entry: none  <-" in capsys.readouterr().out
