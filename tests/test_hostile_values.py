@@ -208,7 +208,8 @@ def strict():
 def test_no_exception_and_no_warning_tells_a_value(task, capfd):
     secret = pd.DataFrame({"age": [30.0], "sex": [SECRET], "work": ["full"]})
     rows, labels = pd.concat([X, secret], ignore_index=True), [*Y, "low"]
-    with pytest.raises(ValueError, match=SECRET):
+    # It meets no value that the domain lacks: a gap, in place of this one.
+    with pytest.raises(ValueError, match=r"unknown categories \[(nan|None)\]"):
         strict().fit(X, Y).predict(rows)
     ledger = skdp.PrivacyLedger()
     scorer = of_model(epsilon=100, ledger=ledger)

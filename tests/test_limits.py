@@ -10,7 +10,7 @@ from replays import CHARGED
 
 # From 745 on the float of exp(-epsilon) is zero, from 700 on nearly so; estimators divide epsilon.
 MUCH = [700, 745, 1500, 1e4, 1e6]
-LITTLE = [1e-4, 1e-6]
+LITTLE = [1e-3, 1e-4]
 # Tests among which the runs are dealt.
 _PARTS = 8
 # Those refuse it before the charge; plans take seconds and depend on epsilon hardly at all.

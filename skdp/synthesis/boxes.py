@@ -637,6 +637,8 @@ class HDMMSynthesizer(Synthesizer):
         return planned_strategy(workload, domain.shape)
 
     def _parts(self, epsilon, domain):
+        # What cannot be planned is refused here, before anything is spent.
+        self._strategy(domain)
         return split_epsilon(epsilon, {"sums": 1})
 
     def _release(self, table, domain, loss, source):
