@@ -185,7 +185,7 @@ def release(command: ArgumentParser) -> None:
     """Release a private view of a file of records."""
     _data_options(command)
     _estimator_options(command)
-    _out(command, "file for the release, which is safe to publish", required=True)
+    _out(command, "file for the release, which holds no record", required=True)
     add = command.add_argument
     add("--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget")
     add("--budget", type=float, help="total budget of a new ledger")
