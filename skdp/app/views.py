@@ -90,7 +90,7 @@ def _checks(synopsis: Synopsis, file: Path, options: Namespace) -> Found:
         named = None if len(found) else False
         if (found["name"] == file.name).any():
             named = True
-        other = " (ANOTHER NAME: `ledger verify` with all releases tells whose it is)"
+        other = " (ANOTHER NAME: `ledger verify` with all releases shows whose it is)"
         checks["ledger entry"] = (_told(found) + other * (named is None) or "none", named)
     # The description of a release begins with the name of its method.
     made_by = METHODS.get(re.split("[,;]", synopsis.mechanism)[0].replace("-", "").lower())
