@@ -958,8 +958,7 @@ class Numeric(Attribute):
         values = pd.Series(numbers)
         if not self.integer or self.nullable:
             return values.astype("Int64") if self.integer else values
-        middle = np.array([self.lower / 2 + self.upper / 2])
-        return values.fillna(float(self.nearest(middle)[0])).astype("int64")
+        return values.fillna((self.lower + self.upper) // 2).astype("int64")
 
     def number(self, value: Any, column: str) -> float | int:
         """A value of a query as a number.
