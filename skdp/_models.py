@@ -307,8 +307,6 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
     # Whether steps of a fit are printed; set by what is around the model.
     verbose: ClassVar[Any] = 0
 
-    # Least epsilon of a row.
-
     # Whether numbers are cut where records are; else they have the declared bins.
     _cuts = True
 

@@ -460,8 +460,8 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     Then only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
     weighted) rows, so whatever it stores is post-processing of an epsilon-DP release and costs
     nothing more. Prediction reads the rows that it is given, as a fit does: numbers are clipped,
-    unlisted categories are `other`, what the domain cannot represent is missing. It releases
-    nothing about the training data.
+    unlisted categories are `other`, what the domain cannot represent is missing, or the middle of
+    the range of integers. It releases nothing about the training data.
 
     Parameters
     ----------

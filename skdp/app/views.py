@@ -87,11 +87,10 @@ def _checks(synopsis: Synopsis, file: Path, options: Namespace) -> Found:
     if options.ledger is not None:
         releases = releases_of(PrivacyLedger(path=options.ledger).to_frame())
         found = _charges_of(synopsis, releases, file.name)
-        named = None if len(found) else False
-        if (found["name"] == file.name).any():
-            named = True
-        other = " (ANOTHER NAME: `ledger verify` with all releases shows whose it is)"
-        checks["ledger entry"] = (_told(found) + other * (named is None) or "none", named)
+        checks["ledger entry"] = (_told(found) or "none", not found.empty)
+        if not (found.empty or (found["name"] == file.name).any()):
+            other = " (ANOTHER NAME: `ledger verify` with all releases shows whose it is)"
+            checks["ledger entry"] = (_told(found) + other, None)
     # The description of a release begins with the name of its method.
     made_by = METHODS.get(re.split("[,;]", synopsis.mechanism)[0].replace("-", "").lower())
     if made_by is not None and not options.no_replay:
@@ -206,6 +205,9 @@ def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str])
         verdict = f"Not as it should be: {', '.join(wrong)}."
     elif "numbers" in checks:
         verdict = "Consistent, but unverified: its numbers were compared with no fingerprint."
+    promise = protected(synopsis.privacy_loss)
+    if wrong:
+        promise = "<p>None: it is not as it should be.</p>"
     words = {True: "yes", False: "NO", None: "not known"}
     rows = [(each, words[fine], text) for each, (text, fine) in checks.items()]
     body = filled(
@@ -215,9 +217,7 @@ def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str])
         version=version("skdp"),
         time=f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
         checks=_as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
-        promise="<p>None: it is not as it should be.</p>"
-        if wrong
-        else protected(synopsis.privacy_loss),
+        promise=promise,
         columns=html.escape(", ".join(map(str, synopsis.domain.columns))),
     )
     return document(f"Check of {name}", [body])

@@ -958,6 +958,7 @@ class Numeric(Attribute):
         values = pd.Series(numbers)
         if not self.integer or self.nullable:
             return values.astype("Int64") if self.integer else values
+        # Drawn numbers have no gaps; of rows to predict no gap may decide the type of the others.
         return values.fillna((self.lower + self.upper) // 2).astype("int64")
 
     def number(self, value: Any, column: str) -> float | int:

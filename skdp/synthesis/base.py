@@ -203,10 +203,11 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         return self._build_table(drawn), y, None
 
     def prepare(self, X) -> Any:
-        """Test rows as `fit` reads them, in the columns and types of the training set.
+        """Test rows as `fit` reads them, in the columns of the training set.
 
         Numbers are clipped to their range, unknown categories are `other`, and what the domain
-        cannot represent is missing.
+        cannot represent is missing, or the middle of the range of integers. Types follow from the
+        domain alone.
 
         Parameters
         ----------

@@ -176,7 +176,7 @@ class Column:
         return coding.place(np.append(uniques, np.nan)).take(positions)
 
     def declared(self, attribute: Any) -> pd.Series:
-        """Values as `fit` reads them: known, `other` or clipped; what has no code is missing."""
+        """Values as `fit` reads them: known, `other` or clipped; see `Attribute.counted`."""
         # Privacy. Each record by itself: types follow from the attribute alone.
         coding = attribute.coding()
         numbers = None if coding.place is None else self.numbers(coding.clock)

@@ -252,7 +252,8 @@ class Tuning:
     narrow : float
         Part of an axis that a range has at most if it is searched again.
     certain : float
-        Units of noise by which all records outweigh the narrowest interval that is tried.
+        Units of noise by which all records outweigh the narrowest interval that is tried, and by
+        which a bin of a margin beyond the range stands out.
     narrowest : int
         Most halvings at once: more intervals make the selection less certain.
     look, units : int

@@ -346,10 +346,9 @@ def _lacking(rows: CodeArray, attributes: Sequence[Attribute], zeros: Zeros) -> 
         held = np.bincount(each.groups[rows[:, axis]], minlength=len(each.order))
         for group in np.flatnonzero((held == 0) & (each.grouped * len(rows) >= 1)).tolist():
             row = rows[group % len(rows)].copy()
-            found = zeros.nearest(
-                dict(enumerate(row.tolist())), {axis: np.flatnonzero(each.groups == group)}
-            )
-            row[[*(found or {})]] = [*(found or {}).values()]
+            codes = {axis: np.flatnonzero(each.groups == group)}
+            found = zeros.nearest(dict(enumerate(row.tolist())), codes) or {}
+            row[[*found]] = [*found.values()]
             yield row[None]
 
 
