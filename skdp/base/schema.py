@@ -15,7 +15,6 @@ from .._random import caller_level
 from .._validation import CodeArray, FloatArray, IntArray, free_name, some
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..exceptions import DomainError
-from ..release.result import of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
 from .estimator import PrivateEstimator
 
@@ -518,7 +517,6 @@ class AnswersStatistics:
         """The synopsis; NotFittedError without a fit."""
         raise NotImplementedError
 
-    @of_records
     def count(self, query: Any = None, **how: Any) -> Any:
         """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
         return self._asked().count(query, **how)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -106,10 +106,7 @@ class WeightedRows:
 
         One condition after the other is left out, each time the one that leaves most rows.
         """
-
-        def agreeing(conditions: Weights) -> FloatArray:
-            return product_of_weights(self.codes, self.weights, conditions)
-
+        agreeing = partial(product_of_weights, self.codes, self.weights)
         kept, others = dict(weights), {}
         agree = agreeing(kept)
         if not agree.any():

@@ -148,8 +148,7 @@ class SkippedRecords:
 
     def to_data(self) -> dict[str, Any]:
         """As JSON holds it."""
-        held = {name: getattr(self, name) for name in ("kept", "columns", "rules", "lines")}
-        return held | {"epsilon": str(self.epsilon)}
+        return vars(self) | {"epsilon": str(self.epsilon)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], domain: Domain) -> SkippedRecords:
