@@ -312,6 +312,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
         ``part`` is what of the table is read, whatever ledger there is by now.
         """
+        if self.ledger is None:
+            return
         about = {"estimator": type(self).__name__}
         if domain is not None and self.ledger is not None:
             about["domain"] = domain.fingerprint

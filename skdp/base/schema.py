@@ -270,10 +270,9 @@ def _numbered(domain: Domain, target: str, column: Any) -> Domain:
     """
     attribute = domain[target]
     whole = column.library == "numpy" and column.dtype.startswith(("int", "uint", "bool"))
-    words = isinstance(attribute, Categorical) and not any(
-        isinstance(key_of(each), float) for each in attribute.categories
-    )
-    if not (whole and words):
+    if not (whole and isinstance(attribute, Categorical)):
+        return domain
+    if any(isinstance(key_of(each), float) for each in attribute.categories):
         return domain
     if column.dtype == "bool" or domain.structure.rules or len(domain.columns) < len(domain):
         raise DomainError(

@@ -40,7 +40,6 @@ from .network import NetworkModel
 from .products import lumps
 from .quantiles import pieces_of
 from .result import range_label, rounded_to
-from .skipped import SkippedRecords
 from .statistics import BINS, NOTHING, Confidence, normal_draws, said_of
 
 # --- documents
@@ -245,7 +244,7 @@ def _warning(text: str) -> str:
     return f'<p class="warn">{html.escape(text)}</p>'
 
 
-def _skipped(skipped: SkippedRecords | None) -> str:
+def _skipped(skipped: Any) -> str:
     """What the table that was measured lacks."""
     if skipped is None:
         return '<p class="soft">How many records were skipped is not known.</p>'

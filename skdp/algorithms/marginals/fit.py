@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..._validation import TINY, BoolArray, CodeArray, FloatArray, IntArray, ratio
 from ...domain import Zeros
 from ...release.columns import EffectLaw
-from ...release.rows import inverse
+from ...release.marginals import inverse
 from .groups import TUNING, Attribute
 
 __all__ = ["Population", "Prior", "alone_of", "nearer_to", "posterior_mean", "with_margins"]

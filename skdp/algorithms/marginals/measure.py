@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._validation import TINY, FloatArray, IntArray, ratio, used_attributes
+from ..._validation import TINY, FloatArray, IntArray, project_to_simplex, ratio, used_attributes
 from ...domain import Zeros
-from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import ViewsModel
 from ...release.basis import Coefficients, along, n_ordered
 from ...release.columns import ColumnEstimate
-from ...release.rows import WeightedRows
+from ...release.marginals import WeightedRows
 from ...tables import Counts
 from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
 from .fit import Population, Prior, Targets, alone_of, nearer_to, posterior_mean, with_margins
