@@ -448,8 +448,9 @@ def most_frequent_items(
     check_choice(method, "method", METHODS)
     less_noise = 2 * bound**2 * (1 - share) ** 2 <= number**2
     everything = less_noise and method in ("one-shot", "auto")
-    exact = as_epsilon(epsilon)
     parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
+    exact, least = as_epsilon(epsilon), min(filter(None, parts.values()))
+    PrivateEstimator._epsilon_of_row(exact, bound, Fraction(least))
     entries = _entries(baskets, "baskets")
     people = None if persons is None else _entries(persons, "persons")
     if people is not None and len(entries) != len(people):

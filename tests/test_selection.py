@@ -193,6 +193,11 @@ def test_sets_of_items_are_counted_where_a_basket_holds_all_of_them(monkeypatch)
         any(set(each if isinstance(each, tuple) else [each]) <= set(b) for each in sets)
         for b in baskets
     )
+    tiny = {**given, "baskets": baskets, "max_items": 1, "ledger": skdp.PrivacyLedger(1)}
+    for more in ({"epsilon": 2e-6}, {"count_share": 1e-9, "k": 1, "max_items": 5}):
+        with pytest.raises(ValueError, match="epsilon must be at least"):
+            most_frequent_items(**{**tiny, **more})
+    assert tiny["ledger"].spent == 0
     with pytest.raises(ValueError, match="one set of items twice"):
         most_frequent_items(baskets, 1, [("i0", "i1"), ("i1", "i0")], epsilon=1, max_items=1)
 

@@ -232,8 +232,9 @@ class PrivacyLoss:
 
 RECORD, PERSON = "record", "person"
 # What a charge says of itself beside its name: free text; the source of the records as given; the
-# class that made the release; a hash of the domain; and what its guarantee assumes of the source.
-ABOUT = ("purpose", "source", "estimator", "domain", "assumes")
+# class that made the release; a hash of the domain; what its guarantee assumes of the source; and
+# the column that identifies the persons whom it protects.
+ABOUT = ("purpose", "source", "estimator", "domain", "assumes", "privacy_id")
 # Largest denominator of what was spent, and the part of a charge that rounding adds: less than
 # 1e-60.
 _FINEST = 10**60

@@ -9,6 +9,7 @@ import re
 import sys
 from argparse import Namespace
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from .._validation import replacing
-from ..accounting import PrivacyLedger, parts_text
+from ..accounting import PrivacyLedger, at_most, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
 from ..release.page import Page, document, filled, protected
@@ -86,11 +87,7 @@ def _checks(synopsis: Synopsis, file: Path, options: Namespace) -> Found:
             checks["noise"] = (text, False)
     if options.ledger is not None:
         releases = releases_of(PrivacyLedger(path=options.ledger).to_frame())
-        found = _charges_of(synopsis, releases, file.name)
-        checks["ledger entry"] = (_told(found) or "none", not found.empty)
-        if not (found.empty or (found["name"] == file.name).any()):
-            other = " (ANOTHER NAME: `ledger verify` with all releases shows whose it is)"
-            checks["ledger entry"] = (_told(found) + other, None)
+        checks["ledger entry"] = _entry_of(synopsis, releases, file.name)[1:]
     # The description of a release begins with the name of its method.
     made_by = METHODS.get(re.split("[,;]", synopsis.mechanism)[0].replace("-", "").lower())
     if made_by is not None and not options.no_replay:
@@ -167,17 +164,41 @@ def releases_of(charges: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows.values(), columns=[*charges, "numbers"])
 
 
-def _charges_of(synopsis: Synopsis, releases: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Charges that a release may belong to: those with its parts."""
+def _entry_of(
+    synopsis: Synopsis, releases: pd.DataFrame, name: str
+) -> tuple[pd.DataFrame, str, bool | None]:
+    """Charges that can have paid for a release; what is said of them, and whether it is paid for.
+
+    An entry that names a release pays for that one alone. What Python charged may name the class
+    of the estimator only: then it is not known which release it is of.
+    """
     loss = synopsis.privacy_loss
     if loss is None:
-        return releases[:0]
+        return releases[:0], "none", False
     same = releases["domain"] == synopsis.domain.fingerprint
     same &= (releases["seeded"] == loss.seeded) & (releases["parts"] == parts_text(loss.parts))
     same &= releases["max_rows_per_id"].fillna(0) == (loss.max_rows_per_id or 0)
-    # Releases of equal parts have different names, unless the file was renamed.
-    own = same & (releases["name"] == name)
-    return releases[own if own.any() else same]
+    own, unnamed = (
+        same & (releases["name"] == name),
+        same & (releases["name"] == releases["estimator"]),
+    )
+    if own.any():
+        return releases[own], _told(releases[own]), True
+    if unnamed.any():
+        text = f"{_told(releases[unnamed])} (names no release: `ledger verify` with all releases)"
+        return releases[unnamed], text, None
+    if not same.any():
+        return releases[:0], "none", False
+    text = f"none of this name, but {_told(releases[same])}. Was the file renamed? Rename it back"
+    return releases[:0], text, False
+
+
+def _unit_of(row: Mapping[Any, Any]) -> str:
+    """What a charge protects, for people: a record, or a person by which column."""
+    if pd.isna(row["max_rows_per_id"]):
+        return str(row["unit"])
+    of = f" by {row['privacy_id']!r}" * bool(row["privacy_id"])
+    return f"{row['unit']}{of}, {at_most(row['max_rows_per_id'])}"
 
 
 def _told(charges: pd.DataFrame) -> str:
@@ -185,7 +206,8 @@ def _told(charges: pd.DataFrame) -> str:
     for row in charges.to_dict("records"):
         notes = {"for": row["purpose"], "from": row["source"], "assuming that": row["assumes"]}
         more = "".join(f" {word} {text!r}" for word, text in notes.items() if text)
-        found.append(f"{row['numbers']} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
+        when = f"{row['time']:%Y-%m-%d %H:%M} UTC"
+        found.append(f"{row['numbers']} of {when}, {row['name']!r}{more}; {_unit_of(row)}")
     return "; ".join(found)
 
 
@@ -290,6 +312,7 @@ def _releases(opened: PrivacyLedger) -> pd.DataFrame:
     found["time"] = [f"{time:%Y-%m-%d %H:%M}" for time in found["time"]]
     found["epsilon"] = [f"{epsilon:.4g}" for epsilon in found["epsilon"]]
     found["seeded"] = ["SEEDED" if seeded else "" for seeded in found["seeded"]]
+    found["unit"] = [*map(_unit_of, found.to_dict("records"))]
     columns = ["numbers", "time", "name", "epsilon", "unit", "purpose", "source", "parts"]
     columns += ["estimator", "domain", "seeded", "assumes"]
     return found[[name for name in columns if name in columns[:5] or (found[name] != "").any()]]
@@ -305,8 +328,8 @@ def verify_ledger(options: Namespace) -> int:
     named = set(releases["name"])
     # A charge pays for one release: first for that of its name.
     for path in sorted(map(Path, options.view), key=lambda path: path.name not in named):
-        found = _charges_of(Synopsis.load(path), releases, path.name)
-        print(f"{path.name}: {_told(found) or 'NOT IN THIS LEDGER'}")
-        releases, missing = releases.drop(found.index[:1]), missing or found.empty
+        found, text, fine = _entry_of(Synopsis.load(path), releases, path.name)
+        print(f"{path.name}: {'NOT IN THIS LEDGER: ' * (fine is False)}{text}")
+        releases, missing = releases.drop(found.index[:1]), missing or fine is False
     print(f"{opened}. Its total is what the file says: compare it with what was agreed.")
     return 1 if missing else 0

@@ -317,6 +317,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         about = {"estimator": type(self).__name__}
         if domain is not None and self.ledger is not None:
             about["domain"] = domain.fingerprint
+        if loss.max_rows_per_id is not None:
+            about["privacy_id"] = str(getattr(self, "privacy_id", ""))
         more = {"reserve": reserve - loss.epsilon, "part": part}
         charge(self.ledger, type(self).__name__, loss, about=about, **more)
 
@@ -487,13 +489,21 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         ValueError
             If it is so small that noise might not fit into integers.
         """
-        epsilon, most = as_epsilon(self.epsilon), self._max_rows_per_id() or 1
-        if epsilon < (least := self._least_epsilon * most):
+        return self._epsilon_of_row(self.epsilon, self._max_rows_per_id() or 1)
+
+    @classmethod
+    def _epsilon_of_row(cls, epsilon: Any, most: int, share: Fraction = Fraction(1)) -> Fraction:
+        """What of ``epsilon`` is for one of the ``most`` rows of a person; see above.
+
+        ``share`` is the smallest that noise is drawn at, where a caller may choose it.
+        """
+        exact = as_epsilon(epsilon)
+        if exact < (least := cls._least_epsilon * most / share):
             raise ValueError(
-                f"epsilon must be at least {float(least):g}, got {self.epsilon!r}: "
+                f"epsilon must be at least {float(least):g}, got {epsilon!r}: "
                 "the noise of less might not fit into 64-bit integers."
             )
-        return epsilon / most
+        return exact / most
 
     def _contributions(
         self, loss: PrivacyLoss, source: NoiseSource, rows: Frame | LazyRows, domain: Domain

@@ -344,8 +344,18 @@ def test_an_officer_sees_releases_and_no_paths(files, capsys):
     Path("third.skdp").write_bytes(Path("first.skdp").read_bytes())
     assert main(["ledger", "verify", "l", "third.skdp", "first.skdp", "second.skdp"]) == 1
     assert "third.skdp: NOT IN THIS LEDGER" in capsys.readouterr().out
-    assert main(["verify", "third.skdp", "--ledger", "l", "--no-replay"]) == 0
-    assert "'second.skdp' from 'good.csv' (ANOTHER NAME" in capsys.readouterr().out
+    # The entry of another release does not pay for this one.
+    assert main(["verify", "third.skdp", "--ledger", "l", "--no-replay"]) == 1
+    assert "none of this name, but 1 and 2 of" in capsys.readouterr().out
+    # What Python charged without a name is anybody's, once.
+    ledger = skdp.PrivacyLedger(2, "m")
+    domain = skdp.Domain.from_json(Path("domain.json"))
+    made = skdp.GridSynthesizer(epsilon=0.7, domain=domain, ledger=ledger)
+    made.fit(pd.read_csv("good.csv")).synopsis_.save("fourth.skdp")
+    Path("fifth.skdp").write_bytes(Path("fourth.skdp").read_bytes())
+    assert main(["verify", "fourth.skdp", "--ledger", "m", "--no-replay"]) == 0
+    assert "(names no release" in capsys.readouterr().out
+    assert main(["ledger", "verify", "m", "fourth.skdp", "fifth.skdp"]) == 1
 
 
 def test_another_bound_on_the_rows_of_a_person_was_not_paid_for(files, capsys):
@@ -359,4 +369,9 @@ def test_another_bound_on_the_rows_of_a_person_was_not_paid_for(files, capsys):
     ).save("edited.skdp")
     for name, code in (("good", 0), ("edited", 1)):
         assert main(["verify", f"{name}.skdp", "--ledger", "l", "--no-replay"]) == code
-    assert "ledger entry: none  <-" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "ledger entry: none  <-" in shown
+    # An officer reads what neighbours are.
+    assert "'good.skdp' from 'good.csv'; person by 'who', at most 5 records of each" in shown
+    assert main(["ledger", "show", "l"]) == 0
+    assert "person by 'who', at most 5 records of each" in capsys.readouterr().out
