@@ -17,6 +17,7 @@ from .estimator import (  # pickles name _Kept
     ShowsPrivacy,
     _Kept,
     as_seed,
+    epsilon_of_row,
     for_travel,
     warn_of_emptiness,
 )

@@ -215,6 +215,31 @@ class ShowsPrivacy:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
+# With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
+# of weights of additive models, which are the largest, have a scale of at most 3.3e8 over their
+# epsilon, at least a tenth of that of the row, and 2**50 fits.
+_LEAST = Fraction(3, 10**6)
+
+
+def epsilon_of_row(epsilon: Any, most: int = 1, share: Fraction = Fraction(1)) -> Fraction:
+    """What of ``epsilon`` is for one of the ``most`` rows of a person.
+
+    ``share`` is the smallest share of it that noise is drawn at, where a caller may choose it.
+
+    Raises
+    ------
+    ValueError
+        If it is so small that noise might not fit into integers.
+    """
+    exact = as_epsilon(epsilon)
+    if exact < (least := _LEAST * most / share):
+        raise ValueError(
+            f"epsilon must be at least {float(least):g}, got {epsilon!r}: the noise of less might "
+            "not fit into 64-bit integers, and would hide any number of rows."
+        )
+    return exact / most
+
+
 # What is said once: the topics on which this process has been warned.
 SAID: set[str] = set()
 # Share of epsilon for the counts of kept and skipped records: enough to see that a tenth of the
@@ -239,10 +264,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     ledger: PrivacyLedger | None = None
     random_state: Any = None
 
-    # With less for one row, noise of a fit might not fit into the 64 bits of its integers: the
-    # moments of weights of additive models, which are the largest, have a scale of at most 3.3e8
-    # over their epsilon, at least a tenth of that of the row, and 2**50 fits.
-    _least_epsilon = Fraction(3, 10**6)
+    # The smallest share of epsilon that a model within it gets.
+    _least_share = Fraction(1)
     # What the rows given to ``fit`` look like, in estimators that draw rows.
     _layout: Layout = field(init=False)
     domain_: Domain = field(init=False)
@@ -315,7 +338,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         if self.ledger is None:
             return
         about = {"estimator": type(self).__name__}
-        if domain is not None and self.ledger is not None:
+        if domain is not None:
             about["domain"] = domain.fingerprint
         if loss.max_rows_per_id is not None:
             about["privacy_id"] = str(getattr(self, "privacy_id", ""))
@@ -489,21 +512,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         ValueError
             If it is so small that noise might not fit into integers.
         """
-        return self._epsilon_of_row(self.epsilon, self._max_rows_per_id() or 1)
-
-    @classmethod
-    def _epsilon_of_row(cls, epsilon: Any, most: int, share: Fraction = Fraction(1)) -> Fraction:
-        """What of ``epsilon`` is for one of the ``most`` rows of a person; see above.
-
-        ``share`` is the smallest that noise is drawn at, where a caller may choose it.
-        """
-        exact = as_epsilon(epsilon)
-        if exact < (least := cls._least_epsilon * most / share):
-            raise ValueError(
-                f"epsilon must be at least {float(least):g}, got {epsilon!r}: "
-                "the noise of less might not fit into 64-bit integers."
-            )
-        return exact / most
+        return epsilon_of_row(self.epsilon, self._max_rows_per_id() or 1, self._least_share)
 
     def _contributions(
         self, loss: PrivacyLoss, source: NoiseSource, rows: Frame | LazyRows, domain: Domain

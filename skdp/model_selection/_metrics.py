@@ -29,7 +29,6 @@ from .._validation import (
     BoolArray,
     FloatArray,
     IntArray,
-    as_epsilon,
     as_fraction,
     as_level,
     attempt,
@@ -38,7 +37,7 @@ from .._validation import (
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..algorithms import binned_scores
 from ..algorithms.binned_scores import STEPS, BinnedScores, on_grid, release_parts
-from ..base import range_of
+from ..base import epsilon_of_row, range_of
 from ..domain.attributes import Coding
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
@@ -175,8 +174,6 @@ Ends: TypeAlias = tuple[float, float]
 
 # Ranges of a target whose squares, and sums of many of them, are ordinary floats.
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
-# Parts of a smaller budget may need noise that does not fit into 64-bit integers.
-_LEAST = Fraction(1, 10**8)
 
 # Of each metric the method of a model that it reads; what it needs besides, the public list of
 # labels, a public range or clusters; and how a search compares candidates by it: by sums over rows
@@ -202,22 +199,11 @@ OF_ROWS = ("log_likelihood", "nicv")
 # --- parameters
 
 
-def check_rate(epsilon: Fraction) -> None:
-    """Refuse an epsilon that tells nothing at all, before it is charged."""
-    if epsilon < _LEAST:
-        raise ValueError(
-            f"epsilon={float(epsilon):.3g} is too little: its noise may not fit into 64-bit "
-            f"integers, and would hide any number of rows. Use at least {float(_LEAST):g}. Nothing "
-            "was spent."
-        )
-
-
 def charge_score(
     name: str, epsilon: Any, ledger: PrivacyLedger | None, random_state: Any
 ) -> tuple[PrivacyLoss, NoiseSource]:
     """Charge one score, before a value is read; give its loss and the source of its noise."""
-    exact = as_epsilon(epsilon)
-    check_rate(exact)
+    exact = epsilon_of_row(epsilon)
     source = noise_source(random_state)
     loss = PrivacyLoss(exact, seeded=source.seeded)
     charge(ledger, name, loss)
