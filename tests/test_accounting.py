@@ -391,7 +391,6 @@ DAMAGED = "damaged|Cannot use"
         ("UPDATE charges SET spent = '0'", DAMAGED),
         ("UPDATE charges SET epsilon = '1/20'", DAMAGED),
         ("UPDATE charges SET parts = '[1]'", DAMAGED),
-        ("UPDATE charges SET time = '2020-01-01T00:00:00+00:00' WHERE id = 2", DAMAGED),
         ("UPDATE charges SET time = 'yesterday'", DAMAGED),
         ("DROP TABLE charges", DAMAGED),
         ("DELETE FROM charges WHERE id = 1", DAMAGED),
@@ -429,26 +428,13 @@ def test_a_directory_and_a_missing_one(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_read_only_file(path):
-    ledger = PrivacyLedger(1, path)
-    ledger.charge("x", 0.25)
-    path.chmod(0o444)
-    for one in (ledger, PrivacyLedger(1, path)):
-        with pytest.raises(LedgerError, match="read-only"):
-            one.charge("y", 0.25)
-        assert one.spent == Fraction(1, 4) and len(one.to_frame()) == 1
-    path.chmod(0o644)
-    ledger.charge("y", 0.25)
-    assert ledger.spent == Fraction(1, 2)
-
-
 def test_a_charge_waits_for_a_lock_and_is_refused_at_last(path, monkeypatch):
     monkeypatch.setattr(FileStore, "BUSY_SECONDS", 0.1)
     ledger = PrivacyLedger(1, path)
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN EXCLUSIVE")
     for use in (lambda: ledger.charge("x", 0.5), lambda: PrivacyLedger(1, path)):
-        with pytest.raises(LedgerError, match="locked by another process"):
+        with pytest.raises(LedgerError, match="database is locked. Nothing was spent"):
             use()
     # Longer than any machine is busy.
     monkeypatch.setattr(FileStore, "BUSY_SECONDS", 250.0)
