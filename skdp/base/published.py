@@ -12,7 +12,6 @@ from sklearn.utils import estimator_html_repr
 from .._random import NoiseSource, Seed
 from .._validation import as_epsilon, markup
 from ..accounting import PrivacyLedger
-from ..release.result import of_records
 
 # --- the state of a fitted estimator when it is copied or stored: no ledger, no seed of noise
 
@@ -155,7 +154,6 @@ class AnswersStatistics:
         """The synopsis; NotFittedError without a fit."""
         raise NotImplementedError
 
-    @of_records
     def count(self, query: Any = None, **how: Any) -> Any:
         """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
         return self._asked().count(query, **how)

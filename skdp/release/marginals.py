@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
@@ -119,10 +119,7 @@ class WeightedRows:
 
         One condition after the other is left out, each time the one that leaves most rows.
         """
-
-        def agreeing(conditions: Weights) -> FloatArray:
-            return product_of_weights(self.codes, self.weights, conditions)
-
+        agreeing = partial(product_of_weights, self.codes, self.weights)
         kept, others = dict(weights), {}
         agree = agreeing(kept)
         if not agree.any():
@@ -453,17 +450,12 @@ class ViewsModel(Release):
 
         def blocks(axis: int, weights: FloatArray) -> FloatArray:
             points = single_numbers(weights)
-            around = map(self.columns[axis].around, np.flatnonzero(points).tolist())
-            return np.maximum.reduce([np.where(points, 0.0, weights), *around])
+            codes = np.flatnonzero(points).tolist() if axis in self.columns else []
+            around = map(self.columns[axis].around, codes)
+            return np.maximum.reduce([np.where(points, 1.0, weights), *around])
 
-        parts = (
-            {
-                axis: blocks(axis, each) if axis in self.columns else each
-                for axis, each in part.items()
-            }
-            for part in query.products
-        )
-        return super().whole(Query(tuple(parts)))
+        parts = ({axis: blocks(axis, each) for axis, each in p.items()} for p in query.products)
+        return Query(tuple(parts))
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""
@@ -474,11 +466,8 @@ class ViewsModel(Release):
     def _covariance_of_cells(self, queries: Sequence[Query]) -> FloatArray:
         """Where the rows are the counts of all columns together."""
         variance, elsewhere = self.cells or (0.0, 0.0)
-        even = np.ones(len(self.rows.codes))
-        met = np.zeros((len(queries), len(even)))
-        for place, query in enumerate(queries):
-            for weights in query.products:
-                met[place] += product_of_weights(self.rows.codes, even, weights)
+        meeting = partial(product_of_weights, self.rows.codes, np.ones(len(self.rows.codes)))
+        met = np.array([sum(map(meeting, query.products)) for query in queries])
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
 
     # ---------------------------------------------------------------- draws

@@ -99,7 +99,6 @@ class NetworkModel(DrawsRecords, Release):
     """
 
     kind: ClassVar[str] = "network"
-    independent: ClassVar[bool] = False
 
     def __init__(self, shape: Sequence[int], nodes: Sequence[Conditional], total: float) -> None:
         self.total = float(total)

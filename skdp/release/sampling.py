@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -233,18 +233,14 @@ class Draws:
                 "rule of the domain, or lie outside of the declared range."
             )
 
-    @cached_property
-    def _expected(self) -> FloatArray:
-        """Records that meet each part."""
-        return self.model.answer([Query((part.asked,)) for part in self.parts])
-
     def codes(self, n_samples: Any) -> CodeArray:
         """So many rows as codes; None: as many as the release estimates under the condition."""
         draw = partial(self.model.sample_codes, rounded=self.rounded)
-        number = as_sample_size(n_samples, float(self._expected.sum()), len(self.domain))
+        expected = self.model.answer([Query((part.asked,)) for part in self.parts])
+        number = as_sample_size(n_samples, float(expected.sum()), len(self.domain))
         if len(self.parts) == 1:
             return self.parts[0].draw(draw, number, self.generator)
-        shares = np.maximum(self._expected, 0.0)
+        shares = np.maximum(expected, 0.0)
         shares = shares if shares.any() else np.ones(len(self.parts))
         if self.rounded:
             numbers = round_line(shares, number, self.generator)

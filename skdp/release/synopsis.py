@@ -34,7 +34,7 @@ from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .quantiles import quantiles
-from .result import Answer, of_records
+from .result import Answer
 from .sampling import Draws
 from .statistics import Confidence, How, Statistics
 
@@ -170,8 +170,7 @@ class SkippedRecords:
 
     def to_data(self) -> dict[str, Any]:
         """As JSON holds it."""
-        held = {name: getattr(self, name) for name in ("kept", "columns", "rules", "lines")}
-        return held | {"epsilon": str(self.epsilon)}
+        return vars(self) | {"epsilon": str(self.epsilon)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], domain: Domain) -> SkippedRecords:
@@ -198,8 +197,7 @@ _FOLLOWS = (
     "Those of means and quantiles allow numbers anywhere in their bins."
 )
 
-_KINDS = (BoxModel, StrategyModel, NetworkModel, ViewsModel)
-_MODELS: dict[str, type[Release]] = {each.kind: each for each in _KINDS}
+_KINDS: tuple[type[Release], ...] = (BoxModel, StrategyModel, NetworkModel, ViewsModel)
 
 
 class Synopsis:
@@ -357,7 +355,6 @@ class Synopsis:
         asked: How = {**how, "return_interval": True}
         return Answer(value, partial(self._of_each, query, asked, of, *what))
 
-    @of_records
     def count(self, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate how many records satisfy a query.
 
@@ -1043,12 +1040,13 @@ class Synopsis:
         domain = Domain.from_json(json.dumps(metadata["domain"]))
         facts = dict(metadata["model"])
         kind = facts.pop("kind")
-        demand(kind in _MODELS, f"its model {kind!r} is unknown to this version of skdp")
+        models = {each.kind: each for each in _KINDS}
+        demand(kind in models, f"its model {kind!r} is unknown to this version of skdp")
         mechanism = metadata["mechanism"]
         demand(isinstance(mechanism, str), "its mechanism is not a text")
         privacy = metadata["privacy"]
         loss = None if privacy is None else loss_from_data(privacy)
-        model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
+        model = models[kind].from_arrays(domain.shape, facts, arrays)
         lost = metadata.get("skipped")
         skipped = None if lost is None else SkippedRecords.from_data(lost, domain)
         return cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
