@@ -15,6 +15,7 @@ from .._random import caller_level
 from .._validation import CodeArray, FloatArray, IntArray, free_name, some
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..exceptions import DomainError
+from ..release.page import TablePage
 from ..release.result import of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
 from .estimator import PrivateEstimator
@@ -562,3 +563,24 @@ class AnswersStatistics:
     def describe(self, *, level: float = 0.95) -> Any:
         """Statistics of every column with intervals; see :meth:`skdp.Synopsis.describe`."""
         return self._asked().describe(level=level)
+
+    def page(self, path: Any = None, *, title: str = "A private release") -> Any:
+        """Write a page of all released numbers, whom it protects and how much: one HTML file.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            An existing file is replaced. None returns the page, which a notebook shows.
+        title : str, default="A private release"
+            Title of the page.
+
+        Returns
+        -------
+        page or None
+            With the file as ``text``; None with a path.
+        """
+        self._asked()
+        own: Any = self
+        return TablePage(title, own.privacy_loss_, type(self).__name__, own.to_frame()).written(
+            path
+        )
