@@ -75,15 +75,23 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def markup(template: str, **values: object) -> str:
-    """HTML of a template; every value that is put into it is escaped."""
-    return template.format_map({name: html.escape(str(value)) for name, value in values.items()})
+class Markup(str):
+    """HTML, which is put into other HTML as it is."""
 
 
-def table_html(table: pd.DataFrame, **how: Any) -> str:
+def markup(template: str, **values: object) -> Markup:
+    """HTML of a template. Values are put into it escaped, unless they are `Markup`."""
+    as_html = {
+        name: value if isinstance(value, Markup) else html.escape(str(value))
+        for name, value in values.items()
+    }
+    return Markup(template.format_map(as_html))
+
+
+def table_html(table: pd.DataFrame, **how: Any) -> Markup:
     """HTML of a table, whose texts are escaped and never cut."""
     with pd.option_context("display.max_colwidth", None):
-        return str(table.to_html(border=0, na_rep="", **how))
+        return Markup(table.to_html(border=0, na_rep="", **how))
 
 
 def _sync_folder(folder: Path) -> None:

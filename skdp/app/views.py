@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import math
 import re
 import sys
@@ -18,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._validation import replacing
+from .._validation import Markup, markup, replacing, table_html
 from ..accounting import PrivacyLedger, at_most, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
@@ -32,8 +31,6 @@ def info(options: Namespace) -> int:
     synopsis = Synopsis.load(options.view)
     for name, (text, _) in _facts(synopsis).items():
         print(f"{name}: {text}")
-    rows = f", of {synopsis.rows}" * bool(synopsis.rows)
-    print(f"estimated records: {synopsis.total:,.6g}{rows}")
     domain = synopsis.domain
     print(f"columns: {len(domain.columns)}\n")
     for name in domain.columns:
@@ -54,12 +51,14 @@ def _facts(synopsis: Synopsis) -> Found:
     if loss is not None:
         epsilon, protects = cost_text(loss), loss.neighbours
     known = "YES, NO GUARANTEE. Whoever knows or guesses the seed can subtract the noise."
+    rows = f", of {synopsis.rows}" * bool(synopsis.rows)
     return {
         "made by": (synopsis.mechanism or "an unknown method", True),
         "epsilon": (epsilon, loss is not None),
         "protects": (protects, loss is not None),
         "seeded": (known if synopsis.seeded else "no", not synopsis.seeded),
         "domain": (synopsis.domain.fingerprint, True),
+        "estimated records": (f"{synopsis.total:,.0f}{rows}", True),
         "records": (str(lost or "not known how many were skipped"), lost is not None),
     }
 
@@ -207,17 +206,16 @@ def _told(charges: pd.DataFrame) -> str:
         notes = {"for": row["purpose"], "from": row["source"], "assuming that": row["assumes"]}
         more = "".join(f" {word} {text!r}" for word, text in notes.items() if text)
         when = f"{row['time']:%Y-%m-%d %H:%M} UTC"
-        found.append(f"{row['numbers']} of {when}, {row['name']!r}{more}; {_unit_of(row)}")
+        found.append(f"{row['numbers']} of {when}, {row['name']!r}{more}: one {_unit_of(row)}")
     return "; ".join(found)
 
 
-def _as_table(rows: pd.DataFrame) -> str:
+def _as_table(rows: pd.DataFrame) -> Markup:
     """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
     whole = r'<span class="whole">\g<0></span>'
-    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, html.escape(str(each))))
-    with pd.option_context("display.max_colwidth", None):
-        table = cells.to_html(index=False, border=0, escape=False)
-    return f'<div class="scroll texts">{table}</div>'
+    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, markup("{each}", each=each)))
+    table = table_html(cells, index=False, escape=False)
+    return markup('<div class="scroll texts">{table}</div>', table=table)
 
 
 def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str]) -> str:
@@ -229,20 +227,20 @@ def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str])
         verdict = "Consistent, but unverified: its numbers were compared with no fingerprint."
     promise = protected(synopsis.privacy_loss)
     if wrong:
-        promise = "<p>None: it is not as it should be.</p>"
+        promise = Markup("<p>None: it is not as it should be.</p>")
     words = {True: "yes", False: "NO", None: "not known"}
     rows = [(each, words[fine], text) for each, (text, fine) in checks.items()]
     body = filled(
         "check.html",
-        release=html.escape(name),
-        verdict=html.escape(verdict),
+        release=name,
+        verdict=verdict,
         version=version("skdp"),
         time=f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
         checks=_as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
         promise=promise,
-        columns=html.escape(", ".join(map(str, synopsis.domain.columns))),
+        columns=", ".join(map(str, synopsis.domain.columns)),
     )
-    return document(f"Check of {name}", [body])
+    return document(f"Check of {name}", body)
 
 
 def query(options: Namespace) -> int:
@@ -297,9 +295,8 @@ def ledger(options: Namespace) -> int:
     opened = PrivacyLedger(path=options.ledger)
     shown, title = _releases(opened), f"Privacy ledger {opened.name or Path(options.ledger).name}"
     if options.out is not None:
-        texts = {"title": html.escape(title), "balance": html.escape(str(opened))}
-        body = filled("ledger.html", **texts, releases=_as_table(shown))
-        write_text(document(title, [body]), options.out)
+        body = filled("ledger.html", title=title, balance=opened, releases=_as_table(shown))
+        write_text(document(title, body), options.out)
     with pd.option_context("display.width", None, "display.max_colwidth", None):
         print(shown.to_string(index=False))
     print(opened)

@@ -12,6 +12,7 @@ from sklearn.utils import estimator_html_repr
 from .._random import NoiseSource, Seed
 from .._validation import as_epsilon, markup
 from ..accounting import PrivacyLedger
+from ..release.page import TablePage
 from ..release.result import of_records
 
 # --- the state of a fitted estimator when it is copied or stored: no ledger, no seed of noise
@@ -199,3 +200,24 @@ class AnswersStatistics:
     def describe(self, *, level: float = 0.95) -> Any:
         """Statistics of every column with intervals; see :meth:`skdp.Synopsis.describe`."""
         return self._asked().describe(level=level)
+
+    def page(self, path: Any = None, *, title: str = "A private release") -> Any:
+        """Write a page of all released numbers, whom it protects and how much: one HTML file.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            An existing file is replaced. None returns the page, which a notebook shows.
+        title : str, default="A private release"
+            Title of the page.
+
+        Returns
+        -------
+        page or None
+            With the file as ``text``; None with a path.
+        """
+        self._asked()
+        own: Any = self
+        return TablePage(title, own.privacy_loss_, type(self).__name__, own.to_frame()).written(
+            path
+        )

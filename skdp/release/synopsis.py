@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import as_level, dyadic_floor, some, table_html, write_text
+from .._validation import as_level, dyadic_floor, some, table_html
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
 from ..domain.query import Query
@@ -798,11 +798,7 @@ class Synopsis:
         The page requests nothing from the network. It holds what the release holds, so that it is
         as safe to publish, and costs no privacy.
         """
-        made = Page(self, title, as_level(level), source)
-        if path is None:
-            return made
-        write_text(path, made.text)
-        return None
+        return Page(self, title, as_level(level), source).written(path)
 
     def sample_codes(
         self,

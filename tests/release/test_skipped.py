@@ -372,6 +372,6 @@ def test_another_bound_on_the_rows_of_a_person_was_not_paid_for(files, capsys):
     shown = capsys.readouterr().out
     assert "ledger entry: none  <-" in shown
     # An officer reads what neighbours are.
-    assert "'good.skdp' from 'good.csv'; person by 'who', at most 5 records of each" in shown
+    assert "'good.skdp' from 'good.csv': one person by 'who', at most 5 records of each" in shown
     assert main(["ledger", "show", "l"]) == 0
     assert "person by 'who', at most 5 records of each" in capsys.readouterr().out
