@@ -13,11 +13,10 @@ from boxed import asked, reach_of
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp._random import noise_source
-from skdp.algorithms.marginals import candidates as candidates_module
 from skdp.algorithms.marginals import measure as measure_module
-from skdp.algorithms.marginals.candidates import Candidates
-from skdp.algorithms.marginals.fit import Population, posterior_mean
-from skdp.algorithms.marginals.groups import Attribute
+from skdp.algorithms.marginals import plans as plans_module
+from skdp.algorithms.marginals.fit import Attribute, Population, posterior_mean
+from skdp.algorithms.marginals.plans import Candidates
 from skdp.domain import Zeros
 from skdp.tables import CountTable
 
@@ -94,9 +93,9 @@ def record(monkeypatch):
         monkeypatch.setattr(module, name, called)
 
     spy(measure_module, "discrete_laplace", 1)
-    spy(candidates_module, "discrete_laplace", 1)
-    spy(candidates_module, "noisy_max", 1)
-    spy(candidates_module, "sparse_counts", 3)
+    spy(plans_module, "discrete_laplace", 1)
+    spy(plans_module, "noisy_max", 1)
+    spy(plans_module, "sparse_counts", 3)
     return spent
 
 

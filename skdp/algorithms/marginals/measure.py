@@ -25,11 +25,29 @@ from ...release.basis import Coefficients, along, n_ordered
 from ...release.columns import ColumnEstimate
 from ...release.marginals import WeightedRows
 from ...tables import Counts
-from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
-from .fit import Population, Prior, Targets, alone_of, nearer_to, posterior_mean, with_margins
-from .groups import MOST_CELLS, ROWS_ONCE, TUNING, Attribute, between_groups, column_plan, ladder_of
-
-__all__ = ["Asked", "measured_views", "most_groups"]
+from .fit import (
+    MOST_CELLS,
+    ROWS_ONCE,
+    TUNING,
+    Attribute,
+    Population,
+    Prior,
+    Targets,
+    alone_of,
+    between_groups,
+    nearer_to,
+    posterior_mean,
+    with_margins,
+)
+from .plans import (
+    Candidates,
+    JointCounts,
+    Workload,
+    column_plan,
+    joint_share,
+    ladder_of,
+    measure_joint,
+)
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]

@@ -9,9 +9,8 @@ from loops import over
 from scipy.stats import norm
 
 from skdp._random import noise_source
-from skdp.algorithms.marginals.candidates import Candidates
-from skdp.algorithms.marginals.fit import Population
-from skdp.algorithms.marginals.groups import Attribute, between_groups, column_plan, ladder_of
+from skdp.algorithms.marginals.fit import Attribute, Population, between_groups
+from skdp.algorithms.marginals.plans import Candidates, column_plan, ladder_of
 from skdp.domain import Zeros
 from skdp.release.basis import Coefficients, Ladder, basis_of
 from skdp.release.columns import ColumnEstimate
@@ -189,7 +188,7 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
         seen.append((int(values), sensitivity))
         return np.asarray(values)
 
-    monkeypatch.setattr("skdp.algorithms.marginals.candidates.discrete_laplace", exact)
+    monkeypatch.setattr("skdp.algorithms.marginals.plans.discrete_laplace", exact)
     even = [Attribute(np.ones(n) / n, np.arange(n), np.arange(n)) for n in shape]
     rows = Population.of(even, Zeros(), 500, np.random.default_rng(0))
 
