@@ -96,7 +96,8 @@ class Document:
         """The page itself, or None where it was written to a file."""
         if path is None:
             return self
-        return write_text(path, self.text)
+        write_text(path, self.text)
+        return None
 
 
 class TablePage(Document):

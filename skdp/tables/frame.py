@@ -768,7 +768,7 @@ class Layout:
                 names.insert(place, name)
         self.names = tuple(names)
         self.days = frozenset(n for n in names if isinstance(domain.declared(n), Date))
-        self.axes = (None, None)
+        self.axes: tuple[Any, ...] = (None, None)
         if isinstance(X, pd.DataFrame):
             # None for an index of several levels, which is not kept.
             axes = (X.index, X.columns)
