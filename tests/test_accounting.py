@@ -112,14 +112,6 @@ def test_an_epsilon_is_written_or_refused_before_the_charge(tmp_path):
     assert skdp.Synopsis.load(tmp_path / "view").privacy_loss.epsilon == epsilon
 
 
-def test_names_are_texts():
-    ledger = PrivacyLedger(1)
-    for call in (lambda: ledger.charge("", 0.1), lambda: PrivacyLedger(1, name=3)):
-        with pytest.raises(TypeError, match="name"):
-            call()
-    assert ledger.spent == 0
-
-
 def test_frame(make_ledger):
     ledger = make_ledger(5)
     empty = ledger.to_frame()
@@ -299,17 +291,12 @@ def test_restart(tmp_path, monkeypatch):
     again.charge("y", 0.05)
     assert ledger.spent == again.spent == Fraction(3, 20)
     assert (again.name, again.path, again.epsilon) == (ledger.name, ledger.path, ledger.epsilon)
+    with pytest.raises(ValueError, match="has the total epsilon=0.3, but epsilon=2 was given"):
+        PrivacyLedger(2, tmp_path / odd)
     # An empty file becomes a ledger.
     (tmp_path / "empty").touch()
     PrivacyLedger(1, tmp_path / "empty").charge("x", 0.5)
     assert PrivacyLedger(1, str(tmp_path / "empty")).spent == Fraction(1, 2)
-
-
-def test_another_total_is_an_error(path):
-    PrivacyLedger(1, path)
-    with pytest.raises(ValueError, match="has the total epsilon=1, but epsilon=2 was given"):
-        PrivacyLedger(2, path, name="late")
-    assert PrivacyLedger(path=path).name is None
 
 
 # --- units of privacy
