@@ -545,11 +545,8 @@ class ViewsModel(Release):
                     {"axes": axes, "mask": mask.astype(np.int8)}
                     for axes, mask in self.possible.items()
                 ],
-                "followed": self.followed,
                 "misfits": sorted(self.misfits.items()),
-                "cells": self.cells,
-                "prior": self.prior,
-                "budget": self.budget,
+                **{name: getattr(self, name) for name in ("followed", "cells", "prior", "budget")},
             }
         )
 
@@ -574,15 +571,13 @@ class ViewsModel(Release):
         coefficients = Coefficients(ladders)
         for each in facts["looks"]:
             axes, look = _axes(each["axes"]), Look(each["values"], each["precision"])
-            fits = list(axes) == sorted({*axes} & several)
-            fits = fits and look.values.shape == look.precision.shape
             levels = zip(axes, look.values.shape, strict=True)
+            fits = list(axes) == sorted({*axes} & several) and (look.precision >= 0).all()
+            fits = fits and look.values.shape == look.precision.shape
             fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
-            fits = fits and bool((look.precision >= 0).all())
             demand(fits, "a table does not fit the groups of its columns")
             coefficients.looks[axes] = look
-        held = () in coefficients.looks and (coefficients.looks[()].precision > 0).all()
-        demand(held, "the total is missing")
+        demand((coefficients.looks[()].precision > 0).all(), "the total is missing")
         followed = [_axes(axes) for axes in facts["followed"]]
         misfits = {int(kind): float(each) for kind, each in facts["misfits"]}
         numbers = [float(each) for each in facts["cells"] or ()]
