@@ -107,7 +107,8 @@ def wrap_pictures(app, doctree):
         shown.replace_self(box)
         # What it shows is its caption too, where a page gives none.
         if not isinstance(box.parent, nodes.figure) and "auto_examples" not in doctree["source"]:
-            shown = nodes.figure("", shown, nodes.caption("", image["alt"]))
+            lesson = nodes.caption("", image["alt"])
+            shown = nodes.figure("", shown, lesson, ids=[nodes.make_id(path.stem)])
         box += shown
 
 

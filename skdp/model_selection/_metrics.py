@@ -853,7 +853,7 @@ def private_score(
     if not asked.reads_labels:
         return _score_of_rows(y, y_true, asked, epsilon, ledger, random_state)
     if labels is not None and not asked.needs_classes:
-        raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
+        raise ValueError(f"labels= is for metrics of declared labels: leave it out for {metric!r}.")
     names = (0, 1) if labels is None else labels
     positions = label_positions(names) if asked.needs_classes else {}
     scored = asked.method == "predict_proba"
