@@ -30,7 +30,7 @@ from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
 from ..inspection import ledgers
 from ._released import check_neighbours
-from ._replay import Result, name_of
+from ._replay import name_of
 
 _SEEDED = (
     "{what} With a seed every trial would be the same, and an audit of one repeated trial says "
@@ -368,7 +368,7 @@ def _predicted(more: FloatArray, less: FloatArray, n: int, z: float) -> FloatArr
 
 
 @dataclass(frozen=True)
-class AuditResult(Result):
+class AuditResult:
     """Result of an audit: a lower bound on the privacy loss.
 
     Attributes
@@ -381,7 +381,7 @@ class AuditResult(Result):
     confidence : float
         Probability, over the trials, with which the bound holds.
     passed : bool
-        False if the bound exceeds the claim: the mechanism is convicted. True says only that
+        False if the bound exceeds the claim: the claim is refuted. True says only that
         these trials on this pair of data sets found nothing.
     event : Event
         The set of outputs that was measured; ``str(event)`` describes it.
@@ -394,8 +394,6 @@ class AuditResult(Result):
         Trials of the second half that fell into the event, on the data set and the neighbour.
     name : str
     """
-
-    _good = "not refuted"
 
     epsilon: float
     epsilon_lower_bound: float
@@ -413,7 +411,8 @@ class AuditResult(Result):
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: {self.verdict}. epsilon >= {self.epsilon_lower_bound:.4g} at "
+            f"{self.name}: {'not ' * self.passed}refuted. epsilon >= "
+            f"{self.epsilon_lower_bound:.4g} at "
             f"{100 * self.confidence:.6g}% confidence, {self.epsilon:g} claimed "
             f"({self.n_trials:,} trials per side, at most {self.reachable:.3g} reachable).\n"
             f"  event: {self.event} ({self.event.direction})\n"
