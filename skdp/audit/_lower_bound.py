@@ -39,6 +39,8 @@ _SEEDED = (
 )
 # Values of one number, and texts, that are tried.
 _TRIED = 1_000
+# Words beside which each number is tried too.
+_FREQUENT = 5
 # Two batches are refused as copies where chance makes them equal less often.
 _BY_CHANCE = 1e-9
 _TESTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -339,12 +341,19 @@ def choose(here: pd.DataFrame, there: pd.DataFrame, alpha: float) -> Event:
 
 
 def _readings(here: pd.DataFrame, there: pd.DataFrame) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What events compare: codes of words and of whole outputs, and each number."""
+    """What events compare: codes of words and of whole outputs; each number, also beside words."""
     numbers = _numbers(here, there)
     yield "the output is {}", partial(_codes, [_WORDS, *numbers])
     yield "the words of the output are those of {}", partial(_codes, [_WORDS])
+    found = pd.concat([here[_WORDS], there[_WORDS]]).value_counts().index
     for name in numbers:
         yield name, partial(_number, name)
+        for words in found[:_FREQUENT] if len(found) > 1 else ():
+            yield f"the words are {words!r} and {name}", partial(_beside, words, name)
+
+
+def _beside(words: str, name: str, outputs: pd.DataFrame) -> FloatArray:
+    return np.where(outputs[_WORDS] == words, _number(name, outputs), np.nan)
 
 
 def _cuts(values: NDArray[Any]) -> NDArray[Any]:
