@@ -370,11 +370,16 @@ def auto(task: Task) -> Clustering:
     facts. The radii to which residuals are clipped, the starts and the number of clusters are
     read from releases. More than 50 columns, a public number, are projected.
     """
-    if task.n_axes > MANY_AXES:
-        return projected(task)
     n = task.measure_total()
     budget = task.parts["clustering"]
     k = max(task.clusters)
+    # Fewer clusters where the noise of more hides what they gain: by released and public numbers.
+    most = max(int(_MOST_NOISE * float(budget) * n / task.n_axes), 1)
+    many = task.n_axes > MANY_AXES
+    if task.init is None and (most == 1 if task.n_axes > MOST_FLAT else False):
+        return one_center(task, n)
+    if many:
+        return projected(task, n, most)
     few = n * budget <= TUNING.grid_pays * k
     flat = task.n_axes < MOST_FLAT or (task.n_axes == MOST_FLAT and few)
     rounds = n * float(budget) / k**2 > (TUNING.rounds_pay_flat if flat else TUNING.rounds_pay)
@@ -476,8 +481,7 @@ def _round(
     reach = np.clip(np.ceil(factor * spread), 1, sum(task.shape)).astype(np.int64)
     released = noisy_round(task.points, frozen, reach, epsilon_count, epsilon_sum, task.source)
 
-    counts, sure = averaged_counts(released, mass, n)
-    size = np.maximum(counts, 1.0)
+    counts, sure, size = averaged_counts(released, mass, n, task.total_variance)
     per = 1 / np.maximum(mass, 1e-9)[:, None]
     like = expected = _weighted_sums(residual, cloud.weights, labels, k) * per
     if cloud.fine:
@@ -510,16 +514,20 @@ def _spread(
     return spread
 
 
-def averaged_counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
-    """Counts of clusters, and whether they stand out from their noise.
+def averaged_counts(
+    released: Round, mass: FloatArray, n: float, variance: float
+) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Counts of clusters, whether they stand out from their noise, and what sums are divided by.
 
     They are averages of the released counts and those of the cloud, weighted by precision; the
-    variance of the cloud is a guess.
+    variance of the cloud is that of its total ``n`` and a guess. The divisor is larger where a
+    count is uncertain, so that the mean of few records stays near the frozen centroid.
     """
-    guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2
+    guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2 + variance * (mass / n) ** 2
     precision = 1 / released.count_variance + 1 / guess
     counts = (released.counts / released.count_variance + mass / guess) / precision
-    return counts, counts > 3 / np.sqrt(precision)
+    size = np.maximum(counts, 1.0)
+    return counts, counts > 3 / np.sqrt(precision), size + 1 / precision / size
 
 
 def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: float) -> float:
@@ -611,20 +619,51 @@ _MOST_NOISE = 0.1
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 
 
-def projected(task: Task) -> Clustering:
-    """Clusters of a random projection, with means in all columns."""
-    n = task.measure_total()
+def one_center(task: Task, n: int) -> Clustering:
+    """One center, as far from the middle of the box as noise lets it be seen.
+
+    Of the budget the count gets what makes the error of the center least if it is in a corner.
+    """
+    budget, d = task.parts["clustering"], task.n_axes
+    middle = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
+    farthest = np.maximum(np.array(task.shape) - 1 - middle, 1)
+    task.progress("the mean of all")
+    of_count = budget / (1 + Fraction((d**2 / 6) ** (1 / 3)).limit_denominator(100))
+    # Privacy. All records have one label, and the middle is public: a record adds 1 to the count,
+    # and to the sums at most half an axis each. Both parts sum to ``budget``.
+    released = noisy_round(
+        task.points,
+        middle,
+        farthest.sum(axis=1),
+        of_count,
+        budget - of_count,
+        task.source,
+        np.zeros(len(task.points), dtype=np.int64),
+        farthest,
+    )
+    count, _, size = averaged_counts(released, np.array([float(n)]), n, task.total_variance)
+    means = np.clip(_moved(middle, farthest, released, size), 0.0, np.array(task.shape) - 1.0)
+    return _repeated(task, means, count)
+
+
+def _repeated(
+    task: Task, means: FloatArray, counts: FloatArray, valid: dict[int, float] | None = None
+) -> Clustering:
+    """As many centroids as were asked for: further ones repeat the first, and attract no record."""
+    more = max(min(task.clusters) - len(means), 0)
+    means = np.concatenate([means, means[np.arange(more) % len(means)]])
+    return Clustering(means, np.append(counts, np.zeros(more)), validity=valid)
+
+
+def projected(task: Task, n: int, most: int) -> Clustering:
+    """At most so many clusters of a random projection, with means in all columns."""
     left = task.parts["clustering"]
     rows, d = task.points, len(task.shape)
     validity = None
-    # Fewer clusters where the noise of more hides what they gain: by released and public numbers.
-    most = max(int(_MOST_NOISE * float(left) * n / d), 1)
-    asked, k = task.clusters, min(max(task.clusters), most)
-    if task.init is None and k == 1:
-        labels = np.zeros(len(rows), dtype=np.int64)
-        frozen = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
-    elif task.init is None:
-        task = replace(task, clusters=tuple(c for c in asked if c <= k) or (k,))
+    asked = task
+    k = min(max(task.clusters), most)
+    if task.init is None:
+        task = replace(task, clusters=tuple(c for c in task.clusters if c <= k) or (k,))
         task.progress("clusters of a projection")
         place = left * _PLACE
         # With half as many axes or fewer twice as much.
@@ -640,20 +679,15 @@ def projected(task: Task) -> Clustering:
         labels = nearest(rows, frozen.astype(np.float64))
     task.progress("means in all columns")
     masses = np.full(k, n / k)
-    top = sum(task.shape)
     if k > 1:
-        first = _means(_Rows(rows, labels, top), frozen, masses, left * _FIRST, task.source)
+        first = _means(_Rows.within(rows, labels, task.shape), frozen, masses, left * _FIRST, task)
         # All columns tell clusters apart that the projection may have mixed.
         frozen = _codes_of(first.means, task.shape)
         labels, masses = nearest(rows, frozen.astype(np.float64)), first.counts
         left -= left * _FIRST
-    last = _means(_Rows(rows, labels, top), frozen, masses, left, task.source)
+    last = _means(_Rows.within(rows, labels, task.shape), frozen, masses, left, task)
     means = np.clip(last.means, 0.0, np.array(task.shape) - 1.0)
-    # As many rows as were asked for: further ones repeat the first, and no record is nearest to
-    # them.
-    more = max(min(asked) - len(means), 0)
-    means = np.concatenate([means, means[np.arange(more) % len(means)]])
-    return Clustering(means, np.append(last.counts, np.zeros(more)), validity=validity)
+    return _repeated(asked, means, last.counts, validity)
 
 
 def _codes_of(means: FloatArray, shape: tuple[int, ...]) -> IntArray:
@@ -694,10 +728,11 @@ def _placed(rows: CodeArray, task: Task, n: int, epsilon: Fraction) -> tuple[Cod
         # Twice the distance to the middle of the box is an integer, and all sums are exact.
         twice = 2.0 * rows[block] - (np.array(task.shape) - 1)
         wide[block] = np.clip((twice @ signs).astype(np.int64), -farthest, farthest)
-    everyone = _Rows(wide, np.zeros(len(wide), dtype=np.int64), 2 * _WIDE * farthest)
+    ends = np.full(_WIDE, farthest)
+    everyone = _Rows(wide, np.zeros(len(wide), dtype=np.int64), -ends, ends)
     masses = np.array([float(n)])
     zero = np.zeros((1, _WIDE), dtype=np.int64)
-    step = _means(everyone, zero, masses, epsilon * Fraction(3, 4), task.source)
+    step = _means(everyone, zero, masses, epsilon * Fraction(3, 4), task)
     mean = np.rint(np.clip(step.means, -farthest, farthest)).astype(np.int64)
     length = _reach_within(everyone, mean, epsilon / 4, 0.5, task.source)[0]
     deviation = max(float(length) / (_WIDE * _MEAN_ABSOLUTE), 1.0)
@@ -732,8 +767,8 @@ def _found(
     masses = np.maximum(cluster_masses(points, weights, groups), 1.0)
     frozen = np.full((len(groups), _WIDE), _SIDE // 2)
     frozen[:, :_GRID] = groups
-    labelled = _Rows(wide, nearest(narrow, groups), _SIDE * _WIDE)
-    step = _means(labelled, frozen, masses, part, task.source)
+    labelled = _Rows.within(wide, nearest(narrow, groups), space.shape)
+    step = _means(labelled, frozen, masses, part, task)
     means = np.clip(step.means, 0.0, _SIDE - 1.0)
     weights = np.where(step.sure, step.counts, 0.0) if step.sure.sum() >= k else step.counts
     kept = weights > 0
@@ -749,14 +784,14 @@ def _centered(
     The noise is proportional to the distance from the last point, so that a few steps arrive.
     """
     point = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
-    everyone = _Rows(rows, np.zeros(len(rows), dtype=np.int64), sum(task.shape))
+    everyone = _Rows.within(rows, np.zeros(len(rows), dtype=np.int64), task.shape)
     left, part = budget, budget * _MIDDLE
     better = math.sqrt(2) * len(task.shape) / (float(part) * n)
     offset = center.offset
     for _ in range(_MOST_TIMES):
         if offset <= center.spread or better > _BETTER:
             break
-        step = _means(everyone, point, np.array([float(n)]), part, task.source)
+        step = _means(everyone, point, np.array([float(n)]), part, task)
         point = _codes_of(step.means, task.shape)
         offset = better * math.hypot(offset, center.spread)
         left -= part
@@ -767,33 +802,73 @@ def _centered(
 
 
 class _Rows(NamedTuple):
-    """Private integer points and their labels; no L1 distance between two is above ``top``."""
+    """Private integer points from ``low`` to ``high``, and their labels."""
 
     points: IntArray | CodeArray
     labels: IntArray
-    top: int
+    low: IntArray
+    high: IntArray
+
+    @classmethod
+    def within(
+        cls, points: IntArray | CodeArray, labels: IntArray, shape: tuple[int, ...]
+    ) -> _Rows:
+        """Codes of a box."""
+        high = np.array(shape, dtype=np.int64) - 1
+        return cls(points, labels, np.zeros_like(high), high)
+
+    @property
+    def top(self) -> int:
+        """No L1 distance between two points is larger."""
+        return int((self.high - self.low).sum())
 
 
 def _means(
-    rows: _Rows, frozen: IntArray, masses: FloatArray, budget: Fraction, source: NoiseSource
+    rows: _Rows, frozen: IntArray, masses: FloatArray, budget: Fraction, task: Task
 ) -> _Measured:
     """Counts and means of the labels, around frozen centroids; spends ``budget``."""
     k, d = frozen.shape
     of_sums = budget * (1 - _COUNT_SHARE - _LENGTH_SHARE)
     noise = 2 * (d * k / (float(of_sums) * max(float(masses.sum()), 1.0))) ** 2
     within = _WITHIN_LARGE if noise < _LITTLE else _WITHIN
-    reach = _reach_within(rows, frozen, budget * _LENGTH_SHARE, within, source)
+    reach = _reach_within(rows, frozen, budget * _LENGTH_SHARE, within, task.source)
     # Privacy. Labels and frozen centroids are public or released, so a record is in one histogram
     # cell and one count, and changes the sums of one label by integers whose absolute values sum to
     # at most its released reach. The three parts of the step sum to ``budget``.
     of_counts = budget * _COUNT_SHARE
-    released = noisy_round(rows.points, frozen, reach, of_counts, of_sums, source, rows.labels)
-    estimated, sure = averaged_counts(released, masses, float(masses.sum()))
-    size = np.maximum(estimated, 1.0)[:, None]
-    steps = released.sums / size
-    variance = released.sum_variances[:, None] / size**2
-    beyond = np.maximum((steps**2).mean(axis=1, keepdims=True) - variance, 0.0)
-    return _Measured(frozen + steps * (beyond / (beyond + variance)), estimated, sure)
+    farthest = np.maximum(np.maximum(frozen - rows.low, rows.high - frozen), 1)
+    released = noisy_round(
+        rows.points, frozen, reach, of_counts, of_sums, task.source, rows.labels, farthest
+    )
+    n = float(masses.sum())
+    estimated, sure, size = averaged_counts(released, masses, n, task.total_variance)
+    return _Measured(_moved(frozen, farthest, released, size), estimated, sure)
+
+
+def _moved(frozen: IntArray, farthest: IntArray, released: Round, size: FloatArray) -> FloatArray:
+    """Means of noisy sums, shrunk to what is common to all columns, and that to the centroid.
+
+    In parts of ``farthest``, and as far as noise explains them.
+    """
+    steps = released.sums / size[:, None] / farthest
+    variance = (released.sum_variances / size**2)[:, None] * (1 / farthest**2).mean(
+        axis=1, keepdims=True
+    )
+    common = steps.mean(axis=1, keepdims=True)
+    away = _shrunk(steps - common, variance)
+    moved: FloatArray = frozen + (_shrunk(common, variance / steps.shape[1]) + away) * farthest
+    return moved
+
+
+def _shrunk(steps: FloatArray, variance: FloatArray) -> FloatArray:
+    """Steps of each row shrunk by the part of their mean square that noise explains.
+
+    Noise is taken a standard deviation of its mean square too large: the fourth moment of Laplace
+    noise is six times its squared variance.
+    """
+    square = np.maximum((steps**2).mean(axis=1, keepdims=True), 1e-300)
+    most = variance * (1 + math.sqrt(5 / steps.shape[1]))
+    return steps * np.maximum(1 - most / square, 0.0)
 
 
 def _reach_within(
