@@ -16,6 +16,7 @@ from scipy.ndimage import uniform_filter
 from ..._random import NoiseSource
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, exclusive_cumsum
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...mechanisms.laplace import max_norm_noise, max_norm_variance
 from ..grid import grid_size
 from .lloyd import (
     Clustering,
@@ -28,6 +29,7 @@ from .lloyd import (
     lloyd_on_cells,
     nearest,
     noisy_round,
+    residual_sums,
 )
 from .sketch import (
     MOST_FLAT,
@@ -368,15 +370,16 @@ def auto(task: Task) -> Clustering:
     Privacy: the number of records, then the grid, or margins and tree, then one or two rounds,
     each with its budget; how the budget is divided is decided by the first release and public
     facts. The radii to which residuals are clipped, the starts and the number of clusters are
-    read from releases. More than 50 columns, a public number, are projected.
+    read from releases. More than 50 columns, a public number, are projected; where noise of two
+    means hides what they gain, in more than three columns, one center is released instead.
     """
     n = task.measure_total()
     budget = task.parts["clustering"]
     k = max(task.clusters)
+    many = task.n_axes > MANY_AXES
     # Fewer clusters where the noise of more hides what they gain: by released and public numbers.
     most = max(int(_MOST_NOISE * float(budget) * n / task.n_axes), 1)
-    many = task.n_axes > MANY_AXES
-    if task.init is None and (most == 1 if task.n_axes > MOST_FLAT else False):
+    if task.init is None and (most == 1 < task.n_axes - MOST_FLAT + 1 or (many and k == 1)):
         return one_center(task, n)
     if many:
         return projected(task, n, most)
@@ -481,7 +484,8 @@ def _round(
     reach = np.clip(np.ceil(factor * spread), 1, sum(task.shape)).astype(np.int64)
     released = noisy_round(task.points, frozen, reach, epsilon_count, epsilon_sum, task.source)
 
-    counts, sure, size = averaged_counts(released, mass, n, task.total_variance)
+    counts, sure = averaged_counts(released, mass, n)
+    size = np.maximum(counts, 1.0)
     per = 1 / np.maximum(mass, 1e-9)[:, None]
     like = expected = _weighted_sums(residual, cloud.weights, labels, k) * per
     if cloud.fine:
@@ -514,20 +518,16 @@ def _spread(
     return spread
 
 
-def averaged_counts(
-    released: Round, mass: FloatArray, n: float, variance: float
-) -> tuple[FloatArray, BoolArray, FloatArray]:
-    """Counts of clusters, whether they stand out from their noise, and what sums are divided by.
+def averaged_counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
+    """Counts of clusters, and whether they stand out from their noise.
 
     They are averages of the released counts and those of the cloud, weighted by precision; the
-    variance of the cloud is that of its total ``n`` and a guess. The divisor is larger where a
-    count is uncertain, so that the mean of few records stays near the frozen centroid.
+    variance of the cloud is a guess.
     """
-    guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2 + variance * (mass / n) ** 2
+    guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2
     precision = 1 / released.count_variance + 1 / guess
     counts = (released.counts / released.count_variance + mass / guess) / precision
-    size = np.maximum(counts, 1.0)
-    return counts, counts > 3 / np.sqrt(precision), size + 1 / precision / size
+    return counts, counts > 3 / np.sqrt(precision)
 
 
 def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: float) -> float:
@@ -620,30 +620,46 @@ _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 
 
 def one_center(task: Task, n: int) -> Clustering:
-    """One center, as far from the middle of the box as noise lets it be seen.
-
-    Of the budget the count gets what makes the error of the center least if it is in a corner.
-    """
+    """One center, as far from the middle of the box as noise lets it be seen."""
     budget, d = task.parts["clustering"], task.n_axes
-    middle = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
+    middle = (np.array([task.shape], dtype=np.int64) - 1) // 2
     farthest = np.maximum(np.array(task.shape) - 1 - middle, 1)
+    width = int(farthest.max())
     task.progress("the mean of all")
+    # What makes the error of a center in a corner least.
     of_count = budget / (1 + Fraction((d**2 / 6) ** (1 / 3)).limit_denominator(100))
-    # Privacy. All records have one label, and the middle is public: a record adds 1 to the count,
-    # and to the sums at most half an axis each. Both parts sum to ``budget``.
-    released = noisy_round(
-        task.points,
-        middle,
-        farthest.sum(axis=1),
-        of_count,
-        budget - of_count,
-        task.source,
-        np.zeros(len(task.points), dtype=np.int64),
-        farthest,
-    )
-    count, _, size = averaged_counts(released, np.array([float(n)]), n, task.total_variance)
-    means = np.clip(_moved(middle, farthest, released, size), 0.0, np.array(task.shape) - 1.0)
-    return _repeated(task, means, count)
+    everyone = np.zeros(len(task.points), dtype=np.int64)
+    exact, sums = residual_sums(task.points, middle, None, everyone)
+    # Privacy. All records have one label and the middle is public: a record adds 1 to the count
+    # (``of_count``), and to no sum more than half an axis. With all axes scaled to one width, by
+    # public whole numbers, no sum changes by more than that (the rest). Together: the budget.
+    counted = discrete_laplace(exact, of_count, random_state=task.source)
+    scale = width // farthest
+    noisy = max_norm_noise(sums * scale, budget - of_count, width, random_state=task.source)
+    # Of the two released numbers of records, weighted by precision; and a divisor that is larger
+    # where it is uncertain, so that the mean of few records stays near the middle.
+    own, known = discrete_laplace_variance(of_count), task.total_variance
+    count = (n * own + counted * known) / (own + known)
+    size = np.maximum(count, 1.0)
+    size += own * known / (own + known) / size
+    variance = max_norm_variance(d, budget - of_count, width) * (1 / (scale * farthest) ** 2).mean()
+    # What is common to all columns, in parts of their axes, is shrunk by itself.
+    steps = noisy / scale / farthest / size
+    common = steps.mean(axis=1, keepdims=True)
+    away = _shrunk(steps - common, variance / size**2)
+    means = middle + (_shrunk(common, variance / size**2 / d) + away) * farthest
+    return _repeated(task, np.clip(means, 0.0, np.array(task.shape) - 1.0), count)
+
+
+def _shrunk(steps: FloatArray, variance: FloatArray) -> FloatArray:
+    """Steps of each row shrunk by the part of their mean square that noise explains.
+
+    Noise counts a standard deviation of its mean square more: the fourth moment of Laplace noise is
+    six times its squared variance.
+    """
+    square = np.maximum((steps**2).mean(axis=1), 1e-300)
+    most = variance * (1 + math.sqrt(5 / steps.shape[1]))
+    return steps * np.maximum(1 - most / square, 0.0)[:, None]
 
 
 def _repeated(
@@ -659,8 +675,7 @@ def projected(task: Task, n: int, most: int) -> Clustering:
     """At most so many clusters of a random projection, with means in all columns."""
     left = task.parts["clustering"]
     rows, d = task.points, len(task.shape)
-    validity = None
-    asked = task
+    asked, validity = task, None
     k = min(max(task.clusters), most)
     if task.init is None:
         task = replace(task, clusters=tuple(c for c in task.clusters if c <= k) or (k,))
@@ -679,13 +694,14 @@ def projected(task: Task, n: int, most: int) -> Clustering:
         labels = nearest(rows, frozen.astype(np.float64))
     task.progress("means in all columns")
     masses = np.full(k, n / k)
+    top = sum(task.shape)
     if k > 1:
-        first = _means(_Rows.within(rows, labels, task.shape), frozen, masses, left * _FIRST, task)
+        first = _means(_Rows(rows, labels, top), frozen, masses, left * _FIRST, task.source)
         # All columns tell clusters apart that the projection may have mixed.
         frozen = _codes_of(first.means, task.shape)
         labels, masses = nearest(rows, frozen.astype(np.float64)), first.counts
         left -= left * _FIRST
-    last = _means(_Rows.within(rows, labels, task.shape), frozen, masses, left, task)
+    last = _means(_Rows(rows, labels, top), frozen, masses, left, task.source)
     means = np.clip(last.means, 0.0, np.array(task.shape) - 1.0)
     return _repeated(asked, means, last.counts, validity)
 
@@ -728,11 +744,10 @@ def _placed(rows: CodeArray, task: Task, n: int, epsilon: Fraction) -> tuple[Cod
         # Twice the distance to the middle of the box is an integer, and all sums are exact.
         twice = 2.0 * rows[block] - (np.array(task.shape) - 1)
         wide[block] = np.clip((twice @ signs).astype(np.int64), -farthest, farthest)
-    ends = np.full(_WIDE, farthest)
-    everyone = _Rows(wide, np.zeros(len(wide), dtype=np.int64), -ends, ends)
+    everyone = _Rows(wide, np.zeros(len(wide), dtype=np.int64), 2 * _WIDE * farthest)
     masses = np.array([float(n)])
     zero = np.zeros((1, _WIDE), dtype=np.int64)
-    step = _means(everyone, zero, masses, epsilon * Fraction(3, 4), task)
+    step = _means(everyone, zero, masses, epsilon * Fraction(3, 4), task.source)
     mean = np.rint(np.clip(step.means, -farthest, farthest)).astype(np.int64)
     length = _reach_within(everyone, mean, epsilon / 4, 0.5, task.source)[0]
     deviation = max(float(length) / (_WIDE * _MEAN_ABSOLUTE), 1.0)
@@ -767,8 +782,8 @@ def _found(
     masses = np.maximum(cluster_masses(points, weights, groups), 1.0)
     frozen = np.full((len(groups), _WIDE), _SIDE // 2)
     frozen[:, :_GRID] = groups
-    labelled = _Rows.within(wide, nearest(narrow, groups), space.shape)
-    step = _means(labelled, frozen, masses, part, task)
+    labelled = _Rows(wide, nearest(narrow, groups), _SIDE * _WIDE)
+    step = _means(labelled, frozen, masses, part, task.source)
     means = np.clip(step.means, 0.0, _SIDE - 1.0)
     weights = np.where(step.sure, step.counts, 0.0) if step.sure.sum() >= k else step.counts
     kept = weights > 0
@@ -784,14 +799,14 @@ def _centered(
     The noise is proportional to the distance from the last point, so that a few steps arrive.
     """
     point = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
-    everyone = _Rows.within(rows, np.zeros(len(rows), dtype=np.int64), task.shape)
+    everyone = _Rows(rows, np.zeros(len(rows), dtype=np.int64), sum(task.shape))
     left, part = budget, budget * _MIDDLE
     better = math.sqrt(2) * len(task.shape) / (float(part) * n)
     offset = center.offset
     for _ in range(_MOST_TIMES):
         if offset <= center.spread or better > _BETTER:
             break
-        step = _means(everyone, point, np.array([float(n)]), part, task)
+        step = _means(everyone, point, np.array([float(n)]), part, task.source)
         point = _codes_of(step.means, task.shape)
         offset = better * math.hypot(offset, center.spread)
         left -= part
@@ -802,73 +817,31 @@ def _centered(
 
 
 class _Rows(NamedTuple):
-    """Private integer points from ``low`` to ``high``, and their labels."""
+    """Private integer points and their labels; no L1 distance between two is above ``top``."""
 
     points: IntArray | CodeArray
     labels: IntArray
-    low: IntArray
-    high: IntArray
-
-    @classmethod
-    def within(
-        cls, points: IntArray | CodeArray, labels: IntArray, shape: tuple[int, ...]
-    ) -> _Rows:
-        """Codes of a box."""
-        high = np.array(shape, dtype=np.int64) - 1
-        return cls(points, labels, np.zeros_like(high), high)
-
-    @property
-    def top(self) -> int:
-        """No L1 distance between two points is larger."""
-        return int((self.high - self.low).sum())
+    top: int
 
 
 def _means(
-    rows: _Rows, frozen: IntArray, masses: FloatArray, budget: Fraction, task: Task
+    rows: _Rows, frozen: IntArray, masses: FloatArray, budget: Fraction, source: NoiseSource
 ) -> _Measured:
     """Counts and means of the labels, around frozen centroids; spends ``budget``."""
     k, d = frozen.shape
     of_sums = budget * (1 - _COUNT_SHARE - _LENGTH_SHARE)
     noise = 2 * (d * k / (float(of_sums) * max(float(masses.sum()), 1.0))) ** 2
     within = _WITHIN_LARGE if noise < _LITTLE else _WITHIN
-    reach = _reach_within(rows, frozen, budget * _LENGTH_SHARE, within, task.source)
+    reach = _reach_within(rows, frozen, budget * _LENGTH_SHARE, within, source)
     # Privacy. Labels and frozen centroids are public or released, so a record is in one histogram
     # cell and one count, and changes the sums of one label by integers whose absolute values sum to
     # at most its released reach. The three parts of the step sum to ``budget``.
     of_counts = budget * _COUNT_SHARE
-    farthest = np.maximum(np.maximum(frozen - rows.low, rows.high - frozen), 1)
-    released = noisy_round(
-        rows.points, frozen, reach, of_counts, of_sums, task.source, rows.labels, farthest
-    )
-    n = float(masses.sum())
-    estimated, sure, size = averaged_counts(released, masses, n, task.total_variance)
-    return _Measured(_moved(frozen, farthest, released, size), estimated, sure)
-
-
-def _moved(frozen: IntArray, farthest: IntArray, released: Round, size: FloatArray) -> FloatArray:
-    """Means of noisy sums, shrunk to what is common to all columns, and that to the centroid.
-
-    In parts of ``farthest``, and as far as noise explains them.
-    """
-    steps = released.sums / size[:, None] / farthest
-    variance = (released.sum_variances / size**2)[:, None] * (1 / farthest**2).mean(
-        axis=1, keepdims=True
-    )
-    common = steps.mean(axis=1, keepdims=True)
-    away = _shrunk(steps - common, variance)
-    moved: FloatArray = frozen + (_shrunk(common, variance / steps.shape[1]) + away) * farthest
-    return moved
-
-
-def _shrunk(steps: FloatArray, variance: FloatArray) -> FloatArray:
-    """Steps of each row shrunk by the part of their mean square that noise explains.
-
-    Noise is taken a standard deviation of its mean square too large: the fourth moment of Laplace
-    noise is six times its squared variance.
-    """
-    square = np.maximum((steps**2).mean(axis=1, keepdims=True), 1e-300)
-    most = variance * (1 + math.sqrt(5 / steps.shape[1]))
-    return steps * np.maximum(1 - most / square, 0.0)
+    released = noisy_round(rows.points, frozen, reach, of_counts, of_sums, source, rows.labels)
+    estimated, sure = averaged_counts(released, masses, float(masses.sum()))
+    size = np.maximum(estimated, 1.0)
+    steps = _shrunk(released.sums / size[:, None], released.sum_variances / size**2)
+    return _Measured(frozen + steps, estimated, sure)
 
 
 def _reach_within(

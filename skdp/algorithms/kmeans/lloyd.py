@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ..._random import NoiseSource
 from ..._validation import CodeArray, FloatArray, IntArray, batches
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ...mechanisms.laplace import max_norm_noise, max_norm_variance
 from .sketch import Cells, Leaves
 
 # --- nearest centroids of points, in blocks that fit into a cache
@@ -386,15 +385,15 @@ class Round:
     Attributes
     ----------
     counts : ndarray of int64, shape (k,)
-    sums : ndarray of float64, shape (k, d)
+    sums : ndarray of int64, shape (k, d)
         Noisy sums of the clipped differences to the frozen centroids.
     count_variance : float
     sum_variances : ndarray of float64, shape (k,)
-        Mean variance of the noise of the sums of a cluster.
+        Variance of the noise of each sum of a cluster.
     """
 
     counts: IntArray
-    sums: FloatArray
+    sums: IntArray
     count_variance: float
     sum_variances: FloatArray
 
@@ -407,7 +406,6 @@ def noisy_round(
     epsilon_sum: Fraction,
     source: NoiseSource,
     labels: IntArray | None = None,
-    farthest: IntArray | None = None,
 ) -> Round:
     """Release how many points each centroid has, and the sums of their clipped residuals.
 
@@ -415,8 +413,6 @@ def noisy_round(
     count by 1 (``epsilon_count``), and the sums of cluster j by an integer vector whose absolute
     values sum to at most reach[j]: a longer residual is shrunk toward zero in integer arithmetic,
     record by record (``epsilon_sum``). Clusters are disjoint, so the cost does not grow with k.
-    Where noise of the largest change is smaller by public numbers, residuals are not clipped: with
-    all columns scaled to one width, none of their sums changes by more than that.
 
     Parameters
     ----------
@@ -429,33 +425,16 @@ def noisy_round(
     source : NoiseSource
     labels : as for `residual_sums`
         A function of a record and of what was released before.
-    farthest : ndarray of int64, shape (k, d), default=None
-        Largest absolute difference of any point to a centroid, at least 1: public.
     """
-    k, d = centroids.shape
-    variances = np.array([discrete_laplace_variance(epsilon_sum, int(each)) for each in reach])
-    cubes = np.zeros(k, dtype=bool)
-    if farthest is not None:
-        width = farthest.max(axis=1)
-        scale = width[:, None] // farthest
-        of_cube = [max_norm_variance(d, epsilon_sum, int(each)) for each in width]
-        of_cube *= (1 / scale**2).mean(axis=1)
-        cubes = of_cube < variances
-        variances = np.minimum(of_cube, variances)
-        reach = np.where(cubes, farthest.sum(axis=1), reach)
     counts, sums = residual_sums(points, centroids, reach, labels)
+    k = len(counts)
     noisy_counts = discrete_laplace(counts, epsilon_count, random_state=source)
-    noisy_sums = np.empty((k, d))
+    noisy_sums = np.empty_like(sums)
+    variances = np.empty(k)
     for j in range(k):
-        if cubes[j]:
-            scaled = max_norm_noise(
-                sums[j] * scale[j], epsilon_sum, int(width[j]), random_state=source
-            )
-            noisy_sums[j] = scaled / scale[j]
-        else:
-            noisy_sums[j] = discrete_laplace(
-                sums[j], epsilon_sum, int(reach[j]), random_state=source
-            )
+        sensitivity = int(reach[j])
+        noisy_sums[j] = discrete_laplace(sums[j], epsilon_sum, sensitivity, random_state=source)
+        variances[j] = discrete_laplace_variance(epsilon_sum, sensitivity)
     return Round(noisy_counts, noisy_sums, discrete_laplace_variance(epsilon_count), variances)
 
 
@@ -532,8 +511,8 @@ class Task:
     @property
     def total_variance(self) -> float:
         """Variance of the number of records that `measure_total` gives."""
-        own = self.parts.get("records")
-        return discrete_laplace_variance(own) if own else 0.0
+        part = self.parts.get("records")
+        return discrete_laplace_variance(part) if part else 0.0
 
     def starts(self, k: int) -> FloatArray:
         """Starts that do not look at any data, (n_init, k, d)."""
