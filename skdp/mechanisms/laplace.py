@@ -51,7 +51,7 @@ _LEAST_RATE = Fraction(1, 2**50)
 # For at least this many draws, tables of 65,536 buckets are built.
 _MANY = 2**12
 _CHUNK = 2**16
-# Values times rate up to which noise of the largest change is drawn: at most about exp(4) tries.
+# Most values times rate of noise of the largest change: a draw takes about exp(4) tries then.
 _MOST_RATES = 8
 # The sentinel of a bucket that cannot decide; codes are never near it.
 _UNDECIDED = np.iinfo(np.int16).min
@@ -647,8 +647,8 @@ def max_norm_noise(
     epsilon : number or Fraction
         Privacy parameter. The noise is drawn at its dyadic floor, never above.
     sensitivity : int or Fraction, default=1
-        Largest absolute change of any value when one record is added or removed; at least an eighth
-        of epsilon for each value, since it is drawn by rejection.
+        Largest absolute change of any value when one record is added or removed. Where epsilon is
+        above 8 sensitivities for each value, less of it is spent: a draw would take too long.
     random_state : None, int or NoiseSource, default=None
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: no guarantee.
@@ -673,16 +673,12 @@ def max_norm_noise(
     # n + 1 geometric numbers has P(R) ~ (R + 1) ... (R + n) r**R, and is kept with probability
     # (2R + 1)**n / ((2R + 2) ... (2R + 2n)), by one uniform integer for each factor.
     array = as_integers(values, "values", "Round each record to a grid before summing.")
-    rate, source, n = noise_rate(epsilon, sensitivity), noise_source(random_state), array.size
+    source, n = noise_source(random_state), array.size
+    rate = _max_norm_rate(n, epsilon, sensitivity)
     if isinstance(source, Tape):
         return source.answer(Call("max_norm", clamped(array).astype(np.int64), rate))[()]
-    if rate * n > _MOST_RATES:
-        raise ValueError(
-            f"{n} values at a sensitivity of {sensitivity} are too coarse for noise of their "
-            f"largest change at epsilon={float(epsilon):g}. Measure in finer units."
-        )
     while True:
-        radius = int(draw_noise(epsilon, sensitivity, False, source, n + 1).sum())
+        radius = int(draw_noise(rate, 1, False, source, n + 1).sum())
         if (source.below(2 * radius + 2 * np.arange(1, n + 1)) <= 2 * radius).all():
             break
     noise = source.below(2 * radius + 1, array.shape) - radius
@@ -691,7 +687,11 @@ def max_norm_noise(
 
 def max_norm_variance(n: int, epsilon: Any, sensitivity: Any = 1) -> float:
     """Variance of each of the n noises of `max_norm_noise`, for small epsilon / sensitivity."""
-    return (n + 1) * (n + 2) / 3 / float(noise_rate(epsilon, sensitivity)) ** 2
+    return (n + 1) * (n + 2) / 3 / float(_max_norm_rate(n, epsilon, sensitivity)) ** 2
+
+
+def _max_norm_rate(n: int, epsilon: Any, sensitivity: Any) -> Fraction:
+    return min(noise_rate(epsilon, sensitivity), Fraction(_MOST_RATES, max(n, 1)))
 
 
 def clamped(array: NDArray[Any]) -> NDArray[Any]:
