@@ -572,7 +572,7 @@ class ViewsModel(Release):
         for each in facts["looks"]:
             axes, look = _axes(each["axes"]), Look(each["values"], each["precision"])
             levels = zip(axes, look.values.shape, strict=True)
-            fits = list(axes) == sorted({*axes} & several) and (look.precision >= 0).all()
+            fits = list(axes) == sorted({*axes} & several) and bool((look.precision >= 0).all())
             fits = fits and look.values.shape == look.precision.shape
             fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
             demand(fits, "a table does not fit the groups of its columns")

@@ -387,17 +387,17 @@ class Products:
         expected = np.maximum(shares[0] * shares[1], 1e-12)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
         if axes in self.model.coefficients.looks:
-            rows, *most = self._where_cut(axes, members, shares)
+            rows, most, far = self._where_cut(axes, members, shares)
         else:
             weights = (each.weights[:, at] for each, at in given)
             rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
-            most = [_most(self.records, first, second)] * 2
+            most = far = _most(self.records, first, second)
             if not plain.all():
-                spreads = (each.spread[at] for each, at in given)
-                most[1] = self.records**2 * math.prod(spreads) / 3.0
+                one, other = (each.spread[at] for each, at in given)
+                far = self.records**2 * one * other / 3.0
         found = np.where(plain, np.maximum(rows, first * second / expected), 1.0)
-        most, own = np.where(plain, *most), found**2 * own
-        found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        own = np.maximum(found**2 * own, 1e-300)
+        found *= np.sqrt(np.minimum(np.where(plain, most, far) / own, 1.0))
         return found
 
     def _where_cut(
