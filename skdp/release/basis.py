@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from sklearn.isotonic import isotonic_regression
 
-from .._validation import TINY, FloatArray, IntArray
+from .._validation import TINY, FloatArray, IntArray, ratio
 
 Axes = tuple[int, ...]
 
@@ -101,9 +101,7 @@ class Look(NamedTuple):
     @property
     def variances(self) -> FloatArray:
         """Variance of each coefficient; 0 where it was not measured."""
-        found = np.zeros_like(self.precision)
-        np.divide(1.0, self.precision, out=found, where=self.precision > 0)
-        return found
+        return ratio(np.ones_like(self.precision), self.precision)
 
     def less(self, expected: FloatArray) -> FloatArray:
         """The values less those that are expected; 0 where they were not measured."""

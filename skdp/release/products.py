@@ -89,7 +89,7 @@ class Asked:
         if len(self.axes) == 1:
             return np.ones(1)
         alone = self._model.of_rows((axis,), self._weights)
-        return np.divide(self.rows, alone, out=np.zeros_like(alone), where=alone > 0)
+        return ratio(self.rows, alone)
 
     def outside(self, part: Axes) -> Any:
         """How much of an error of some columns meets the conditions on the others, 1 or (n,).
