@@ -60,16 +60,11 @@ def extremes_text(epsilon: Any) -> str:
     return ""
 
 
-def exact_text(value: Fraction) -> str:
-    """Write a decimal if one with at most 6 significant digits is exact, else a fraction."""
-    decimal = f"{float(value):.6g}"
-    return decimal if Fraction(decimal) == value else str(value)
-
-
 def short_text(value: Fraction) -> str:
-    """Short text for display; ``~`` marks rounded numbers."""
-    exact = exact_text(value)
-    return exact if len(exact) <= 12 else f"~{float(value):.6g}"
+    """A decimal if one of at most 6 digits is exact, else a fraction; ``~`` marks rounded ones."""
+    decimal = f"{float(value):.6g}"
+    exact = decimal if Fraction(decimal) == value else str(value)
+    return exact if len(exact) <= 12 else f"~{decimal}"
 
 
 def parts_text(parts: Mapping[str, Fraction]) -> str:
@@ -148,10 +143,9 @@ class PrivacyLoss:
             raise ValueError(f"No part may be negative, got {parts_text(exact)}.")
         found = sum(exact.values(), Fraction(0))
         if found != total:
-            told = ", ".join(f"{name}={exact_text(value)}" for name, value in exact.items())
             raise ValueError(
-                f"The parts must sum to epsilon={exact_text(total)} exactly, but "
-                f"{told or 'no part at all'} sums to {exact_text(found)}. "
+                f"The parts must sum to epsilon={short_text(total)} exactly, but "
+                f"{parts_text(exact) or 'no part at all'} sums to {short_text(found)}. "
                 "Divide epsilon as a Fraction, or give decimals that add up."
             )
         vars(self).update(
@@ -360,8 +354,8 @@ class FileStore:
             self._check_balance(connection)
         if total not in (None, self.total):
             raise ValueError(
-                f"The ledger at {str(path)!r} has the total epsilon={exact_text(self.total)}, but "
-                f"epsilon={exact_text(total)} was given. The budget of a data set is decided once: "
+                f"The ledger at {str(path)!r} has the total epsilon={short_text(self.total)}, but "
+                f"epsilon={short_text(total)} was given. The budget of a data set is decided once: "
                 "leave epsilon out to use the ledger as it is."
             )
         if name is not None and name != self.name:

@@ -259,11 +259,6 @@ def _refuse_copy(first: pd.DataFrame, second: pd.DataFrame) -> None:
 def _fitting(estimator: Any) -> Callable[[Any], Any]:
     """A function of the data that fits a clone."""
     params = estimator.get_params(deep=True)
-    # A nested seed may belong to post-processing; a nested seed of noise warns in the fit.
-    if params.get("random_state") is not None:
-        raise ValueError(
-            _SEEDED.format(what=f"The estimator has random_state={params['random_state']!r}.")
-        )
     # Trials are not releases: they must not charge the ledger of a real data set.
     unfitted = clone(estimator).set_params(
         **{name: for_trial(params[name]) for name in ledgers(estimator)}

@@ -119,12 +119,17 @@ class ColumnBasis:
         return np.concatenate(found)
 
     @kept
+    def groups(self, size: int) -> IntArray:
+        """Group of each code, of so many."""
+        return self.ladder.groups(size)
+
+    @kept
     def _averages(self, size: int) -> tuple[csr_array, IntArray]:
         """What makes means of groups of weights, (size, n_codes); number of codes of each group.
 
         Nothing is in groups without codes: they have the weight of the groups around them.
         """
-        group = self.ladder.groups(size)
+        group = self.groups(size)
         whole = self.ladder.sums(self.mass, size)
         at = group, np.arange(len(group))
         averages = csr_array((self.mass / whole[group], at), shape=(size, len(group)))
@@ -156,7 +161,7 @@ class ColumnBasis:
     def coefficients(self, means: FloatArray) -> FloatArray:
         """Coefficients of the mean weights of groups in the functions of `turn`, (size - 1, n)."""
         size = means.shape[0]
-        found: FloatArray = self._turned(size).T @ means * math.sqrt(self.ladder.n_units / size)
+        found: FloatArray = self._turned(size).T @ means * math.sqrt(self.ladder.sizes[-1] / size)
         return found
 
     @kept

@@ -167,7 +167,7 @@ class _Given:
         """Features of the weights, and with groups those of their means in so many groups."""
         weights = self.weights
         if size is not None:
-            grouped = self.means(size)[self.basis.ladder.groups(size)]
+            grouped = self.means(size)[self.basis.groups(size)]
             weights = np.concatenate([weights, grouped], axis=1)
         return self.basis.features(weights)
 

@@ -198,7 +198,7 @@ class Opaque:
         (lambda value, n: value + np.random.default_rng(0).laplace(size=n), {}, "Two batches"),
         (draws_from_seed, {"vectorised": False}, "or a seed"),
         (with_a_seed_of_skdp, {"vectorised": False}, "seed"),
-        (Scale(random_state=3), {"features": count_of, "vectorised": False}, "random_state=3"),
+        (Scale(random_state=3), {"features": count_of, "vectorised": False}, "is seeded"),
         (Scale(seed=3), {"features": count_of, "vectorised": False}, "seed"),
     ],
 )
