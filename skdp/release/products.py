@@ -228,6 +228,7 @@ class Products:
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
         self.model, self.products = model, products
+        products = _beside_rules(model, products)
         self.given: dict[int, _Given] = {}
         # Where the weights of each product stand.
         self.at: dict[int, IntArray] = {}
@@ -252,12 +253,6 @@ class Products:
             if not all(alike):
                 weights = table if allowed is None else table * allowed[:, None]
                 self.given[axis], self.at[axis] = _Given(model, axis, weights), np.array(at)
-        # Nothing is said of products whose conditions public rules exclude together.
-        for ruled, possible in model.possible.items():
-            for place, axes in enumerate(held if len(ruled) > 1 else ()):
-                if {*ruled} <= {*axes}:
-                    met = [self.given[axis].weights[:, self.at[axis][place]] for axis in ruled]
-                    factors[place] *= possible[np.ix_(*map(np.flatnonzero, met))].any()
         self.factors = np.array(factors)
         groups = by_attributes(held).items()
         self._asked = [Asked(self, axes, np.array(own)) for axes, own in groups]
@@ -418,6 +413,51 @@ class Products:
                 ]
         most, there, expected = found
         return there / np.maximum(expected, 1e-12), most
+
+
+def _beside_rules(model: Any, products: Sequence[Weights]) -> Sequence[Weights]:
+    """Products of weights to which codes that rules forbid beside the others do not matter.
+
+    These have the mean weight of the possible ones, so that what all of these have is a factor, and
+    what nothing is allowed beside is 0. What is known worst comes first: of two conditions that are
+    one by the rules the better known counts.
+    """
+    rules = [(axes, allowed) for axes, allowed in model.possible.items() if len(axes) > 1]
+    # Products of groups share most arrays, which live as long as this does.
+    seen: dict[tuple[int, ...], Any] = {}
+
+    def certainty(axis: int, weights: FloatArray) -> float:
+        if (axis, id(weights)) not in seen:
+            seen[axis, id(weights)] = -float(model.columns[axis].variance(weights))
+        certain: float = seen[axis, id(weights)]
+        return certain
+
+    def ruled(weights: Weights) -> Weights:
+        found = dict(weights)
+        for axes, allowed in rules:
+            asked = axes if {*axes} <= {*found} & {*model.columns} else ()
+            for axis in sorted(asked, key=lambda each: certainty(each, found[each])):
+                key = axis, *axes, *(id(found[each]) for each in axes)
+                if key not in seen:
+                    met = [np.flatnonzero(found[each]) for each in axes]
+                    met[axes.index(axis)] = np.arange(len(found[axis]))
+                    others = tuple(place for place, each in enumerate(axes) if each != axis)
+                    near = allowed[np.ix_(*met)].any(axis=others)
+                    seen[key] = _among(found[axis], near, model.bases[axis].mass)
+                found[axis] = seen[key]
+        return found
+
+    return [ruled(each) for each in products] if rules else products
+
+
+def _among(weights: FloatArray, near: BoolArray, mass: FloatArray) -> FloatArray:
+    """Weights with the mean of some codes for all others; of conditions only if these have one."""
+    own = weights[near]
+    alike = bool((own == own[:1]).all())
+    condition = bool(((weights == 0) | (weights == 1)).all())
+    if cut_shares(weights[:, None]).any() or (condition and not alike):
+        return weights
+    return np.where(near, weights, own[:1].sum() if alike else np.average(own, weights=mass[near]))
 
 
 def _on(weights: FloatArray) -> FloatArray:
