@@ -30,7 +30,7 @@ from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
 from ..inspection import ledgers
 from ._released import check_neighbours
-from ._replay import Result, name_of
+from ._replay import name_of
 
 _SEEDED = (
     "{what} With a seed every trial would be the same, and an audit of one repeated trial says "
@@ -39,6 +39,8 @@ _SEEDED = (
 )
 # Values of one number, and texts, that are tried.
 _TRIED = 1_000
+# Words beside which each number is tried too.
+_FREQUENT = 5
 # Two batches are refused as copies where chance makes them equal less often.
 _BY_CHANCE = 1e-9
 _TESTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -339,12 +341,19 @@ def choose(here: pd.DataFrame, there: pd.DataFrame, alpha: float) -> Event:
 
 
 def _readings(here: pd.DataFrame, there: pd.DataFrame) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What events compare: codes of words and of whole outputs, and each number."""
+    """What events compare: codes of words and of whole outputs; each number, also beside words."""
     numbers = _numbers(here, there)
     yield "the output is {}", partial(_codes, [_WORDS, *numbers])
     yield "the words of the output are those of {}", partial(_codes, [_WORDS])
+    found = pd.concat([here[_WORDS], there[_WORDS]]).value_counts().index
     for name in numbers:
         yield name, partial(_number, name)
+        for words in found[:_FREQUENT] if len(found) > 1 else ():
+            yield f"the words are {words!r} and {name}", partial(_beside, words, name)
+
+
+def _beside(words: str, name: str, outputs: pd.DataFrame) -> FloatArray:
+    return np.where(outputs[_WORDS] == words, _number(name, outputs), np.nan)
 
 
 def _cuts(values: NDArray[Any]) -> NDArray[Any]:
@@ -368,7 +377,7 @@ def _predicted(more: FloatArray, less: FloatArray, n: int, z: float) -> FloatArr
 
 
 @dataclass(frozen=True)
-class AuditResult(Result):
+class AuditResult:
     """Result of an audit: a lower bound on the privacy loss.
 
     Attributes
@@ -381,7 +390,7 @@ class AuditResult(Result):
     confidence : float
         Probability, over the trials, with which the bound holds.
     passed : bool
-        False if the bound exceeds the claim: the mechanism is convicted. True says only that
+        False if the bound exceeds the claim: the claim is refuted. True says only that
         these trials on this pair of data sets found nothing.
     event : Event
         The set of outputs that was measured; ``str(event)`` describes it.
@@ -394,8 +403,6 @@ class AuditResult(Result):
         Trials of the second half that fell into the event, on the data set and the neighbour.
     name : str
     """
-
-    _good = "not refuted"
 
     epsilon: float
     epsilon_lower_bound: float
@@ -413,7 +420,8 @@ class AuditResult(Result):
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: {self.verdict}. epsilon >= {self.epsilon_lower_bound:.4g} at "
+            f"{self.name}: {'not ' * self.passed}refuted. epsilon >= "
+            f"{self.epsilon_lower_bound:.4g} at "
             f"{100 * self.confidence:.6g}% confidence, {self.epsilon:g} claimed "
             f"({self.n_trials:,} trials per side, at most {self.reachable:.3g} reachable).\n"
             f"  event: {self.event} ({self.event.direction})\n"

@@ -220,8 +220,7 @@ def first_difference(here: Any, there: Any, path: str = "", memo: dict | None = 
     """Name the first place in which two objects differ, or None if they are equal in every bit.
 
     Objects are compared by type and by all that they hold, through attributes, containers and the
-    pickle protocol. Locks have no value; what cannot be compared, as two functions that were made
-    in the runs, counts as different.
+    pickle protocol. Locks have no value; what cannot be compared counts as different.
     """
     memo = {} if memo is None else memo
     if here is there:
@@ -256,6 +255,8 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, list | tuple | set | frozenset):
         # The order of a set is visible too, and may reveal the order in which it was filled.
         return _sequences(list(here), list(there), path, memo)
+    if isinstance(here, types.FunctionType):
+        return _sequences(_function(here), _function(there), f"{path} (function)", memo)
     if isinstance(here, pd.DataFrame | pd.Series):
         return _sequences(_pandas(here), _pandas(there), path, memo)
     if hasattr(here, "to_list") and hasattr(here, "dtype"):
@@ -310,6 +311,19 @@ def _sequences(here: Any, there: Any, path: str, memo: dict) -> str | None:
         if found is not None:
             return found
     return None
+
+
+def _function(function: types.FunctionType) -> list[Any]:
+    """The contents of a function, whose code is compared by identity."""
+    # A variable of an outer function may have no value yet.
+    cells, none = function.__closure__ or (), types.CellType()
+    return [
+        function.__code__,
+        ["empty" if each == none else each.cell_contents for each in cells],
+        function.__defaults__,
+        function.__kwdefaults__,
+        vars(function),
+    ]
 
 
 def _column(data: Any) -> list[Any]:

@@ -17,10 +17,19 @@ from ..domain.query import Query, Weights
 from ..hierarchy import noise_quantile
 from ..mechanisms import discrete_laplace_variance
 from ..mechanisms.laplace import noise_reach
-from .basis import by_attributes, kept
 from .files import Arrays, Facts, demand, fraction, packed, unpacked
 from .marginals import inverse
-from .model import Answers, KnownLaw, Reach, Release, added, are_shares, semidefinite
+from .model import (
+    Answers,
+    KnownLaw,
+    Reach,
+    Release,
+    added,
+    are_shares,
+    by_attributes,
+    kept,
+    semidefinite,
+)
 from .result import range_label
 from .sampling import DrawsRecords
 

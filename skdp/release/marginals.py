@@ -24,10 +24,10 @@ from scipy.sparse import csr_array
 from .._random import caller_level
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, single_numbers
-from .basis import Coefficients, ColumnBasis, Ladder, Look, Prior, along, kept, under
-from .columns import ColumnEstimate
+from .basis import Coefficients, ColumnEstimate, Ladder, Look, along
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
-from .model import Release, added, product_of_weights
+from .model import Release, added, kept, product_of_weights, under
+from .prior import ColumnBasis, Prior
 from .products import Products, Stacked, covariances
 from .rounding import count_records
 
@@ -246,7 +246,7 @@ class ViewsModel(Release):
     @property
     def total_variance(self) -> float:
         """Variance of the number of records, as the average of all that was measured of it."""
-        return float(self.coefficients.looks[()].variances)
+        return 1.0 / float(self.coefficients.looks[()].precision)
 
     @property
     def pairs(self) -> list[Axes]:

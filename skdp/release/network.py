@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray
 from ..domain.query import Query, Weights
-from .basis import by_attributes, under
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
 from .marginals import inverse_rows
-from .model import Release, added, product_of_weights
+from .model import Release, added, by_attributes, product_of_weights, under
 from .sampling import DrawsRecords
 
 # Numbers held at once while a batch of queries is answered.

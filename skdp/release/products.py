@@ -17,8 +17,9 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray, ratio
 from ..domain.query import Query, Weights, is_cut, weights_in
-from .basis import ColumnBasis, by_attributes, cut_shares, kept, under
-from .columns import ColumnEstimate
+from .basis import ColumnEstimate
+from .model import by_attributes, kept, under
+from .prior import ColumnBasis, cut_shares
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.

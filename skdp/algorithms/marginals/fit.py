@@ -23,7 +23,7 @@ from scipy.special import ndtri
 
 from ..._validation import TINY, BoolArray, CodeArray, FloatArray, IntArray, ratio, running_sums
 from ...domain import Zeros
-from ...release.columns import EffectLaw
+from ...release.basis import EffectLaw
 from ...release.marginals import inverse
 
 # Logarithm of a factor that stands for an impossible combination.

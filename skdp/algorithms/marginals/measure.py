@@ -21,8 +21,7 @@ from ..._validation import TINY, FloatArray, IntArray, project_to_simplex, ratio
 from ...domain import Zeros
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import ViewsModel
-from ...release.basis import Coefficients, along, n_ordered
-from ...release.columns import ColumnEstimate
+from ...release.basis import Coefficients, ColumnEstimate, along
 from ...release.marginals import WeightedRows
 from ...tables import Counts
 from .fit import (
@@ -335,7 +334,7 @@ class _Views:
         kinds: dict[int, list[Axes]] = {}
         for axes in self.weights:
             if axes not in self.grids:
-                kind = n_ordered(self.known.ladders[axis] for axis in axes)
+                kind = sum(self.known.ladders[axis].n_ordered > 0 for axis in axes)
                 kinds.setdefault(kind, []).append(axes)
         return candidates.misfits(population, self.columns, kinds, epsilon, self.source)
 

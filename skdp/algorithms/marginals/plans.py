@@ -25,8 +25,8 @@ from ...mechanisms import (
     noisy_max,
     sparse_counts,
 )
-from ...release.basis import SCALES, Ladder
-from ...release.columns import ColumnEstimate
+from ...release.basis import ColumnEstimate, Ladder
+from ...release.prior import SCALES
 from ...tables import Counts, CountTable
 from .fit import ROWS_ONCE, TUNING, Attribute, Population, equal_mass_bins
 

@@ -12,8 +12,7 @@ from skdp._random import noise_source
 from skdp.algorithms.marginals.fit import Attribute, Population, between_groups
 from skdp.algorithms.marginals.plans import Candidates, column_plan, ladder_of
 from skdp.domain import Zeros
-from skdp.release.basis import Coefficients, Ladder, basis_of
-from skdp.release.columns import ColumnEstimate
+from skdp.release.basis import Coefficients, ColumnEstimate, Ladder, basis_of
 from skdp.tables import CountTable
 
 LADDERS = {
