@@ -282,8 +282,8 @@ class Call(NamedTuple):
     Attributes
     ----------
     mechanism : str
-        Which distribution the answer has: "discrete_laplace", "selection", "buckets", "top_k",
-        "top_k, together", "threshold", "stream", "sparse_counts" or "line".
+        Which distribution the answer has: "discrete_laplace", "max_norm", "selection", "buckets",
+        "top_k", "top_k, together", "threshold", "stream", "sparse_counts" or "line".
     values : ndarray of int64
         Exact values, the only part that may depend on records. For "sparse_counts" the distinct
         rows of a table, each with its count in the last column; for "line" the first integer and

@@ -133,8 +133,14 @@ class _Given:
 
     @functools.cached_property
     def shares(self) -> FloatArray:
-        """Shares of the records, as far as the weights are shares of codes."""
+        """Means of the weights over the records: shares of these, if they are shares of codes."""
         found: FloatArray = self.basis.mass @ self.weights
+        return found
+
+    @functools.cached_property
+    def spread(self) -> FloatArray:
+        """Variances of the weights over the records."""
+        found: FloatArray = np.maximum(self.basis.mass @ self.weights**2 - self.shares**2, 0.0)
         return found
 
     @functools.cached_property
@@ -369,7 +375,8 @@ class Products:
 
         As in the rows, and at least as in columns whose shares are as large as noise lets them be.
         Where records lie densely, what is not known of them is more. It is no more than the columns
-        allow, and the groups of a table.
+        allow, and the groups of a table; of weights that are no shares too: a covariance is at most
+        the product of two spreads, and as likely anything between.
         """
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
@@ -377,23 +384,25 @@ class Products:
         expected = np.maximum(np.prod(shares, axis=0), 1e-12)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
         if axes in self.model.coefficients.looks:
-            rows, most = self._where_cut(axes, members, shares)
+            rows, *most = self._where_cut(axes, members, shares)
         else:
             weights = (each.weights[:, at] for each, at in given)
             rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
-            most = _most(self.records, first, second)
+            spreads = (each.spread[at] for each, at in given)
+            most = [_most(self.records, first, second), self.records**2 * math.prod(spreads) / 3]
         found = np.where(plain, np.maximum(rows, first * second / expected), 1.0)
-        own = np.where(plain, found**2 * own, 0.0)
+        most, own = np.where(plain, *most), found**2 * own
         found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
         return found
 
     def _where_cut(
         self, axes: Axes, members: IntArray, shares: Sequence[FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> Sequence[FloatArray]:
         """Of conditions that cut groups of a table, how densely records lie in these groups.
 
-        And the variance that the table leaves: of the records of a group that one condition cuts,
-        it says how many meet the other. Both are alike for the two sides of a cut.
+        And the variances that the table leaves, if weights are shares, and else: of the records of
+        a group that one condition cuts, it says how many meet the other, or how other weights vary.
+        All are alike for the two sides of a cut.
         """
         sides = []
         for axis, size, share in zip(axes, self.model.sizes(axes), shares, strict=True):
@@ -401,19 +410,21 @@ class Products:
             means = given.means(size)
             within = given.basis.within(given.weights, means)
             sides.append((means[:, at], np.where(within > _ROUNDING, within, 0.0)[:, at], share))
-        table, found = self.model.rows_in_groups(axes), np.zeros((3, len(members)))
+        table, found = self.model.rows_in_groups(axes), np.zeros((4, len(members)))
         for counts, own, other in zip((table, table.T), sides, sides[::-1], strict=True):
-            (mean, within, _), (condition, _, share) = own, other
+            (mean, within, _), (condition, inner, share) = own, other
             if within.any():
                 records, both = counts.sum(axis=1)[:, None], counts @ condition
                 met = ratio(both, np.broadcast_to(records, both.shape))
+                apart = records * (counts @ (condition**2 + inner)) - both**2
                 found += [
                     ((within > 0) * _most(records, mean, met)).sum(axis=0),
+                    (within * np.maximum(apart, 0.0)).sum(axis=0) / 3.0,
                     (within * both).sum(axis=0),
                     (within * records).sum(axis=0) * share,
                 ]
-        most, there, expected = found
-        return there / np.maximum(expected, 1e-12), most
+        *most, there, expected = found
+        return there / np.maximum(expected, 1e-12), *most
 
 
 def _beside_rules(model: Any, products: Sequence[Weights]) -> Sequence[Weights]:

@@ -7,6 +7,7 @@ const KINDS = { f8: Float64Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Arr
 const zeros = (n) => new Float64Array(n);
 const product = (values) => values.reduce((a, b) => a * b, 1);
 const sumOf = (values) => values.reduce((a, b) => a + b, 0);
+const ifAny = (x) => (x > ROUNDING ? x : 0);
 const sizeOf = (values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
 const joined = (...parts) => Float64Array.from(parts.flatMap((part) => [...part]));
 export const clip = (x, low, high) => Math.min(Math.max(x, low), high);
@@ -137,7 +138,8 @@ class Weights {
     const meanOf = (start, k) => (sums[stops[k]] - sums[start]) / (stops[k] - start);
     this.values = starts ? Float64Array.from(starts, meanOf) : possible;
     this.mean = dot(column.even ?? [], this.values);
-    this.share = dot(column.mass ?? [], this.values);
+    const of = (power) => dot(column.mass ?? [], this.values.map((each) => each ** power));
+    [this.share, this.spread] = [of(1), Math.max(of(2) - of(1) ** 2, 0)];
     this.arePlain = possible.every((each) => each >= 0);
     this.areShares = this.arePlain && possible.every((each) => each <= 1);
     this.id = Weights.ids += 1;
@@ -219,8 +221,10 @@ class Weights {
   // What a table of so many groups answers of the weights.
   inGroups(size) {
     return this.once(size, () => {
-      const means = this.column.means(this.values, size);
-      return { means, parts: times(this.column.groups[size].functions, means) };
+      const [means, squares] = [1, 2].map((power) =>
+        this.column.means(this.values.map((each) => each ** power), size));
+      const within = squares.map((each, group) => each - means[group] ** 2).map(ifAny);
+      return { means, within, parts: times(this.column.groups[size].functions, means) };
     });
   }
 
@@ -475,38 +479,37 @@ class Model {
 
   // How dense records of two columns are, as far as what is not known of them may be that large.
   density(part) {
-    if (part.length > 2 || !part.every(({ areShares }) => areShares)) return 1;
-    const look = this.looks.get(keyOf(part));
+    if (part.length > 2) return 1;
+    const [look, shares] = [this.looks.get(keyOf(part)), part.every(({ areShares }) => areShares)];
     // As large as noise lets their shares be.
     const possible = part.map((each) => Math.hypot(each.share, each.noise / this.records));
     const expected = Math.max(product(part.map(({ share }) => share)), 1e-12);
-    const [rows, most] = look ? this.whereCut(part, look)
-      : [this.ofRows(part) / expected, largest(this.records, ...possible)];
-    const density = Math.max(rows, product(possible) / expected);
+    const far = this.records ** 2 * product(part.map(({ spread }) => spread)) / 3;
+    const [rows, ...most] = look ? this.whereCut(part, look)
+      : [this.ofRows(part) / expected, largest(this.records, ...possible), far];
+    const density = shares ? Math.max(rows, product(possible) / expected) : 1;
     const own = density ** 2 * this.beyond(part, part);
-    return density * Math.sqrt(Math.min(most / Math.max(own, 1e-300), 1));
+    return density * Math.sqrt(Math.min(most[shares ? 0 : 1] / Math.max(own, 1e-300), 1));
   }
 
   // How densely records lie in groups of a table that conditions cut, and what variance it leaves.
   whereCut(part, { sizes, rows }) {
-    const sides = part.map((each, place) => each.inGroups(sizes[place]).means);
-    let [found, there, expected] = [0, 0, 0];
-    sides.forEach((means, place) => {
-      const { column, values } = part[place];
-      const squares = column.means(values.map((each) => each ** 2), sizes[place]);
-      const other = sides[1 - place];
-      means.forEach((mean, group) => {
-        const within = squares[group] - mean ** 2;
-        if (within <= ROUNDING) return;
+    const sides = part.map((each, place) => each.inGroups(sizes[place]));
+    let [most, far, there, expected] = zeros(4);
+    sides.forEach(({ means, within }, place) => {
+      const [other, { share }] = [sides[1 - place], part[1 - place]];
+      within.forEach((own, group) => {
         const at = (i) => (place ? i * sizes[1] + group : group * sizes[1] + i);
-        const counts = other.map((_, i) => rows[at(i)]);
-        const [records, both] = [sumOf(counts), dot(counts, other)];
-        found += largest(records, mean, records > 0 ? both / records : 0);
-        there += within * both;
-        expected += within * records * part[1 - place].share;
+        const counts = other.means.map((_, i) => rows[at(i)]);
+        const [records, both] = [sumOf(counts), dot(counts, other.means)];
+        const squares = dot(counts, other.means.map((mean, i) => mean ** 2 + other.within[i]));
+        most += own && largest(records, means[group], records > 0 ? both / records : 0);
+        far += own * Math.max(records * squares - both ** 2, 0) / 3;
+        there += own * both;
+        expected += own * records * share;
       });
     });
-    return [there / Math.max(expected, 1e-12), found];
+    return [there / Math.max(expected, 1e-12), most, far];
   }
 }
 
