@@ -178,10 +178,9 @@ class LeafErrorBound:
             object.__setattr__(self, name, _whole(getattr(self, name), name, np.int64))
         alike = self.depth.ndim == 1 and self.depth.shape == self.test_number.shape
         demand(alike, "depth and test_number must have the same length.")
-        for name in ("theta", "delta", "lam", "step"):
-            number = float(getattr(self, name))
-            demand(0 <= number < math.inf, f"{name} must be finite and not negative, got {number}.")
-            object.__setattr__(self, name, number)
+        numbers = (self.theta, self.delta, self.lam, self.step)
+        fits = all(0 <= number < math.inf for number in numbers)
+        demand(fits, f"theta, delta, lam and step must be finite and not negative, got {numbers}.")
 
     def bounds(self, mu: float) -> np.ndarray:
         """Bounds that hold for all boxes together with probability at least 1 - mu.

@@ -108,8 +108,6 @@ def read_archive(
     with open(path, "rb") as file:
         try:
             return build(*_read(file, max_bytes))
-        except MemoryError:
-            raise ValueError(f"{str(path)!r} does not fit into the available memory.") from None
         # Damaged archives, JSON and headers raise almost anything, always for the same reason:
         # these bytes are not such a release.
         except Exception as error:

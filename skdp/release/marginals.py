@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import combinations, pairwise
@@ -35,6 +35,11 @@ Axes = tuple[int, ...]
 
 # Tables of the rows that are kept, and numbers that are computed together.
 _MOST_TABLES, _AT_ONCE = 128, 1 << 20
+# Variance of the records of a bin that a question cuts, as a part of the square of those that stand
+# out of its neighbours: all of them may lie at one number, on either side of its end.
+_LUMP = 0.3
+# Codes of a column whose covariance is kept as a matrix.
+_FEW = 64
 
 
 # --- records that stand for a release, and draws among them
@@ -394,9 +399,27 @@ class ViewsModel(Release):
         return spread / spread.sum()
 
     @kept
+    def covariance_of(self, axis: int) -> Callable[[FloatArray], FloatArray]:
+        """Covariances of the counts of a column with sums under weights; of few codes a matrix."""
+        of, size = self.columns[axis].covariance, self.shape[axis]
+        return of(np.eye(size)).__matmul__ if size <= _FEW else of
+
+    @kept
+    def lumps(self, axis: int) -> FloatArray:
+        """Deviations of the parts of codes that a range covers in part.
+
+        Records of a code may lie anywhere in it, the more so the more its count differs from those
+        of its neighbours.
+        """
+        counts = np.maximum(self.columns[axis].counts, 0.0)
+        steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
+        larger = np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+        return math.sqrt(_LUMP) * counts * larger
+
+    @kept
     def of_total(self, axis: int) -> FloatArray:
         """Covariances of the counts of a column with their sum."""
-        return self.columns[axis].covariance(np.ones(self.shape[axis]))
+        return self.covariance_of(axis)(np.ones(self.shape[axis]))
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
@@ -522,11 +545,8 @@ class ViewsModel(Release):
                     {"axes": axes, "mask": mask.astype(np.int8)}
                     for axes, mask in self.possible.items()
                 ],
-                "followed": self.followed,
                 "misfits": sorted(self.misfits.items()),
-                "cells": self.cells,
-                "prior": self.prior,
-                "budget": self.budget,
+                **{name: getattr(self, name) for name in ("followed", "cells", "prior", "budget")},
             }
         )
 
@@ -551,15 +571,13 @@ class ViewsModel(Release):
         coefficients = Coefficients(ladders)
         for each in facts["looks"]:
             axes, look = _axes(each["axes"]), Look(each["values"], each["precision"])
-            fits = list(axes) == sorted({*axes} & several)
-            fits = fits and look.values.shape == look.precision.shape
             levels = zip(axes, look.values.shape, strict=True)
+            fits = list(axes) == sorted({*axes} & several) and bool((look.precision >= 0).all())
+            fits = fits and look.values.shape == look.precision.shape
             fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
-            fits = fits and bool((look.precision >= 0).all())
             demand(fits, "a table does not fit the groups of its columns")
             coefficients.looks[axes] = look
-        held = () in coefficients.looks and (coefficients.looks[()].precision > 0).all()
-        demand(held, "the total is missing")
+        demand((coefficients.looks[()].precision > 0).all(), "the total is missing")
         followed = [_axes(axes) for axes in facts["followed"]]
         misfits = {int(kind): float(each) for kind, each in facts["misfits"]}
         numbers = [float(each) for each in facts["cells"] or ()]

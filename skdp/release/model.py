@@ -182,8 +182,6 @@ def added(
     """What is known of products of weights, added up over those of each query (first axis)."""
     products = [each for query in queries for each in query.products]
     found = of_products(products)
-    if len(products) == len(queries):
-        return found
     lengths = np.array([len(query.products) for query in queries], dtype=np.int64)
     return np.add.reduceat(found, np.cumsum(lengths) - lengths)
 

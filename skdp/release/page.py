@@ -37,7 +37,6 @@ from .boxes import BoxModel, LeafErrorBound
 from .grouping import Bands, Groups, case_of, spans_of, view_of
 from .marginals import ViewsModel
 from .network import NetworkModel
-from .products import lumps
 from .quantiles import pieces_of
 from .result import range_label, rounded_to
 from .statistics import BINS, NOTHING, Confidence, normal_draws, said_of
@@ -474,7 +473,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         "residual": model.column_residual(axis),
         **{name: getattr(basis, name) for name in ("mass", "even", "steps", "reach")},
         "alone": model.mean_of(axis, (axis,)),
-        "lumps": lumps(column.counts),
+        "lumps": model.lumps(axis),
         "codes": codes,
         "sizes": sizes,
         "scales": np.concatenate(column.scales),

@@ -29,9 +29,6 @@ Covariance = Callable[[IntArray, IntArray], FloatArray]
 # Features of some weights, (n_features, n): of the field of a column, and of chance.
 Features = tuple[FloatArray, ...]
 
-# Variance of the records of a bin that a question cuts, as a part of the square of those that stand
-# out of its neighbours: all of them may lie at one number, on either side of its end.
-_LUMP = 0.3
 # What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
@@ -120,6 +117,7 @@ class _Given:
     def __init__(self, model: Any, axis: int, weights: FloatArray) -> None:
         self.basis: ColumnBasis = model.bases[axis]
         self.column: ColumnEstimate = model.columns[axis]
+        self._covariance = model.covariance_of(axis)
         self.weights = weights
         self.cut = cut_shares(weights) if is_cut(weights) else np.zeros((1, 1))
         # Whether any code is covered in part.
@@ -146,7 +144,7 @@ class _Given:
     @functools.cached_property
     def covariance(self) -> FloatArray:
         """Covariances of the counts of the column with sums under the weights."""
-        return self.column.covariance(self.weights)
+        return self._covariance(self.weights)
 
     @functools.cached_property
     def noise(self) -> FloatArray:
@@ -307,7 +305,7 @@ class Products:
     def _within_codes(self, axis: int) -> Covariance:
         """Records of a code that a range cuts may lie anywhere in it."""
         given, at = self.given[axis], self.at[axis]
-        own = (given.cut > 0) * lumps(given.column.counts)[:, None]
+        own = (given.cut > 0) * self.model.lumps(axis)[:, None]
         return lambda i, j: _inner(own, own, at[i], at[j])
 
     def _of_one(self, axis: int, means: FloatArray) -> Covariance:
@@ -381,18 +379,20 @@ class Products:
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
         shares = [each.shares[at] for each, at in given]
-        expected = np.maximum(np.prod(shares, axis=0), 1e-12)
+        expected = np.maximum(shares[0] * shares[1], 1e-12)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
         if axes in self.model.coefficients.looks:
-            rows, *most = self._where_cut(axes, members, shares)
+            rows, most, far = self._where_cut(axes, members, shares)
         else:
             weights = (each.weights[:, at] for each, at in given)
             rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
-            spreads = (each.spread[at] for each, at in given)
-            most = [_most(self.records, first, second), self.records**2 * math.prod(spreads) / 3]
+            most = far = _most(self.records, first, second)
+            if not plain.all():
+                one, other = (each.spread[at] for each, at in given)
+                far = self.records**2 * one * other / 3.0
         found = np.where(plain, np.maximum(rows, first * second / expected), 1.0)
-        most, own = np.where(plain, *most), found**2 * own
-        found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        own = np.maximum(found**2 * own, 1e-300)
+        found *= np.sqrt(np.minimum(np.where(plain, most, far) / own, 1.0))
         return found
 
     def _where_cut(
@@ -482,17 +482,6 @@ def _sets(model: Any, axes: Axes) -> Iterator[Axes]:
     for order in range(min(len(axes), _MOST_TOGETHER) + 1):
         yield from combinations(axes, order)
     yield from (part for part in model.measured(axes) if len(part) > _MOST_TOGETHER)
-
-
-def lumps(counts: FloatArray) -> FloatArray:
-    """Deviations of the parts of codes that a range covers in part.
-
-    Records of a code may lie anywhere in it, the more so the more its count differs from those of
-    its neighbours.
-    """
-    counts = np.maximum(counts, 0.0)
-    steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    return math.sqrt(_LUMP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

@@ -17,24 +17,19 @@ def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
     """Text for the codes from start to stop (exclusive)."""
     if stop - start == attribute.size > 1:
         return "any"
-    if start == attribute.n_values:
-        return "missing"
-    tail = " or missing" if stop > attribute.n_values else ""
-    stop = min(stop, attribute.n_values)
+    labels, last = attribute.labels(), min(stop, attribute.n_values)
     if isinstance(attribute, Categorical):
-        shown = attribute.labels()[start:stop]
+        shown = labels[start:last]
         if attribute.ordered and len(shown) > 1:
-            return f"{shown[0]} to {shown[-1]}{tail}"
-        if len(shown) > 5:
+            shown = [f"{shown[0]} to {shown[-1]}"]
+        elif len(shown) > 5:
             shown = [*shown[:3], f"... ({len(shown)} in all)"]
-        return ", ".join(shown) + tail
-    if stop > attribute.bins:
-        # Special values, and perhaps bins before them.
-        texts = attribute.labels()[max(start, attribute.bins) : stop]
+        texts = [", ".join(shown)] if shown else []
+    else:
+        texts = labels[max(start, attribute.bins) : last]
         if start < attribute.bins:
-            texts.insert(0, range_label(attribute, start, attribute.bins))
-        return " or ".join(texts) + tail
-    return attribute.span_label(start, stop) + tail
+            texts.insert(0, attribute.span_label(start, min(last, attribute.bins)))
+    return " or ".join([*texts, *["missing"] * (stop > last)])
 
 
 def group_labels(attribute: Numeric | Categorical) -> list[Any]:

@@ -164,8 +164,7 @@ def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Correlations, believable ones in the place of draws where enough are possible.
 
     Sums with normal errors alone would make spreads that noise hides large, and so correlations
-    small. Instead a spread may be of any order of size, so that its density is its inverse, and all
-    correlations are equally likely.
+    small. Instead all correlations are equally likely, and all spreads.
     """
     (found, known), (covariance, _) = (_spread(of, drawn) for of in ("correlation", "covariance"))
     possible = known & (np.abs(found) <= 1.0 + _WHOLE)
@@ -176,7 +175,7 @@ def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
         r = found[row, order]
         spread = np.divide(covariance[row, order], r, out=np.ones(len(r)), where=r != 0)
         spread = np.maximum(spread, np.median(spread) * _LEAST_SPREAD)
-        likely = spread**-3
+        likely = spread**-2
         found[row] = np.interp(places, (np.cumsum(likely) - likely / 2) / likely.sum(), r)
     return found, known & enough[:, None]
 

@@ -219,7 +219,7 @@ def test_correlations_that_no_table_has_are_left_out():
         covered += found.lower <= truth <= found.upper
         widths.append(found.upper - found.lower)
     # Fewer than 64 of 100 with a probability of 0.01% if 80% are covered.
-    assert covered >= 64 and np.mean(widths) < 1.4, (covered, np.mean(widths))
+    assert covered >= 64 and np.mean(widths) < 1.5, (covered, np.mean(widths))
 
 
 def test_a_spread_that_noise_hides_does_not_make_a_correlation_small():

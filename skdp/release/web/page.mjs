@@ -455,16 +455,14 @@ class Model {
   // Of features of weights, less what a table of groups answers of them.
   beyond(part, other) {
     const look = this.looks.get(keyOf(part));
-    const kinds = look ? ["codes", "groups"] : ["codes"];
-    const features = (kind, each, place) =>
-      kind === "codes" ? each.features : each.featuresInGroups(look.sizes[place]);
+    const kinds = [(each) => each.features];
+    if (look) kinds.push((each, place) => each.featuresInGroups(look.sizes[place]));
     let found = 0;
     const field = this.distance(part) / product(part.map(({ column }) => column.reach ** 2));
     [this.records ** 2 * field, this.records].forEach((scale, law) => {
       for (const a of kinds) {
         for (const b of kinds) {
-          const inner = part.map((each, place) =>
-            dot(features(a, each, place)[law], features(b, other[place], place)[law]));
+          const inner = part.map((own, i) => dot(a(own, i)[law], b(other[i], i)[law]));
           found += (a === b ? scale : -scale) * product(inner);
         }
       }
@@ -594,8 +592,7 @@ class Release {
   }
 
   counted(asked, level) {
-    const law = this.data.levels[level];
-    const value = this.model.answer(asked);
+    const [law, value] = [this.data.levels[level], this.model.answer(asked)];
     const { std, below, above, cut } = this.model.reach(asked, law);
     const [lower, text] = [Math.max(value - below, 0), cut ? law.cut : law.counts];
     // All of it below zero: the end of the law of what is possible.
