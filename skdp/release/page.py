@@ -403,7 +403,6 @@ def _views(model: ViewsModel) -> dict[str, Any]:
         "possible": [
             {"axes": axes, "masks": [np.moveaxis(mask, place, 0) for place in range(len(axes))]}
             for axes, mask in model.possible.items()
-            if len(axes) > 1
         ],
         "tables": tables,
         "distances": {

@@ -434,40 +434,31 @@ def _beside_rules(model: Any, products: Sequence[Weights]) -> Sequence[Weights]:
     what nothing is allowed beside is 0. What is known worst comes first: of two conditions that are
     one by the rules the better known counts.
     """
-    rules = [(axes, allowed) for axes, allowed in model.possible.items() if len(axes) > 1]
-    # Products of groups share most arrays, which live as long as this does.
-    seen: dict[tuple[int, ...], Any] = {}
-
-    def certainty(axis: int, weights: FloatArray) -> float:
-        if (axis, id(weights)) not in seen:
-            seen[axis, id(weights)] = -float(model.columns[axis].variance(weights))
-        certain: float = seen[axis, id(weights)]
-        return certain
 
     def ruled(weights: Weights) -> Weights:
         found = dict(weights)
-        for axes, allowed in rules:
+        for axes, allowed in model.possible.items():
             asked = axes if {*axes} <= {*found} & {*model.columns} else ()
-            for axis in sorted(asked, key=lambda each: certainty(each, found[each])):
-                key = axis, *axes, *(id(found[each]) for each in axes)
-                if key not in seen:
-                    met = [np.flatnonzero(found[each]) for each in axes]
-                    met[axes.index(axis)] = np.arange(len(found[axis]))
-                    others = tuple(place for place, each in enumerate(axes) if each != axis)
-                    near = allowed[np.ix_(*met)].any(axis=others)
-                    seen[key] = _among(found[axis], near, model.bases[axis].mass)
-                found[axis] = seen[key]
+            met = [np.flatnonzero(weights[each]) for each in asked]
+            if not allowed[np.ix_(*met)].any():
+                found[axes[0]] = np.zeros_like(found[axes[0]])
+            known = {axis: -model.columns[axis].variance(found[axis]) for axis in asked}
+            for axis in sorted(asked, key=known.__getitem__):
+                place = axes.index(axis)
+                met = [np.flatnonzero(found[each]) for each in axes]
+                met[place] = np.arange(allowed.shape[place])
+                near = allowed[np.ix_(*met)].any(axis=tuple({*range(len(axes))} - {place}))
+                found[axis] = _among(found[axis], near, model.bases[axis].mass)
         return found
 
-    return [ruled(each) for each in products] if rules else products
+    return [ruled(each) for each in products] if model.possible else products
 
 
 def _among(weights: FloatArray, near: BoolArray, mass: FloatArray) -> FloatArray:
     """Weights with the mean of some codes for all others; of conditions only if these have one."""
-    own = weights[near]
-    alike = bool((own == own[:1]).all())
-    condition = bool(((weights == 0) | (weights == 1)).all())
-    if cut_shares(weights[:, None]).any() or (condition and not alike):
+    own, is_condition = weights[near], np.isin(weights, (0.0, 1.0)).all()
+    alike = (own == own[:1]).all()
+    if cut_shares(weights[:, None]).any() or (is_condition and not alike):
         return weights
     return np.where(near, weights, own[:1].sum() if alike else np.average(own, weights=mass[near]))
 

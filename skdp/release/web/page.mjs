@@ -270,6 +270,7 @@ class Model {
     for (const { axes, masks } of this.possible) {
       const at = axes.map((axis) => found.findIndex(({ column }) => column.axis === axis));
       if (!at.every((place) => found[place]?.column.mass)) continue;
+      if (!under(masks[0], at.map((k) => question[k].on.values))) return { factor: 0, given: [] };
       const noises = at.map((place) => found[place].noise);
       for (const k of [...at.keys()].sort((i, j) => noises[j] - noises[i])) {
         const others = at.filter((place) => place !== at[k]).map((place) => found[place].on.values);
