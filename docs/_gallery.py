@@ -57,15 +57,17 @@ class Picture(Directive):
         folder = Path(self.state.document.settings.env.srcdir) / "_static"
         phones = (folder / f"{name}-phone-light.png").exists()
         parts = [("", "not-on-phones"), ("-phone", "only-on-phones")] if phones else [("", "")]
-        return [
+        lesson = " ".join(self.content)
+        images = [
             nodes.image(
                 uri=f"/_static/{name}{part}-{ink}.png",
-                alt=" ".join(self.content),
+                alt=lesson,
                 classes=[f"only-{ink}", *([on] if on else [])],
             )
             for ink in ("light", "dark")
             for part, on in parts
         ]
+        return [nodes.figure("", *images, nodes.caption("", lesson))]
 
 
 def in_order(filename):
@@ -103,6 +105,10 @@ def wrap_pictures(app, doctree):
         box = nodes.container(classes=["picture", "wide"] if wide else ["picture"])
         shown = image.parent if isinstance(image.parent, nodes.reference) else image
         shown.replace_self(box)
+        # What it shows is its caption too, where a page gives none.
+        if not isinstance(box.parent, nodes.figure) and "auto_examples" not in doctree["source"]:
+            lesson = nodes.caption("", image["alt"])
+            shown = nodes.figure("", shown, lesson, ids=[nodes.make_id(path.stem)])
         box += shown
 
 

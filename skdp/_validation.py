@@ -75,15 +75,23 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def markup(template: str, **values: object) -> str:
-    """HTML of a template; every value that is put into it is escaped."""
-    return template.format_map({name: html.escape(str(value)) for name, value in values.items()})
+class Markup(str):
+    """HTML, which is put into other HTML as it is."""
 
 
-def table_html(table: pd.DataFrame, **how: Any) -> str:
+def markup(template: str, **values: object) -> Markup:
+    """HTML of a template. Values are put into it escaped, unless they are `Markup`."""
+    as_html = {
+        name: value if isinstance(value, Markup) else html.escape(str(value))
+        for name, value in values.items()
+    }
+    return Markup(template.format_map(as_html))
+
+
+def table_html(table: pd.DataFrame, **how: Any) -> Markup:
     """HTML of a table, whose texts are escaped and never cut."""
     with pd.option_context("display.max_colwidth", None):
-        return str(table.to_html(border=0, na_rep="", **how))
+        return Markup(table.to_html(border=0, na_rep="", **how))
 
 
 def _sync_folder(folder: Path) -> None:
@@ -200,6 +208,27 @@ def places_by_group(groups: IntArray, n_groups: int) -> list[IntArray]:
     """
     ends = np.cumsum(np.bincount(groups, minlength=n_groups))
     return np.split(np.argsort(groups, kind="stable"), ends[:-1])
+
+
+def project_to_simplex(values: ArrayLike, total: float) -> FloatArray:
+    """Nearest point of {x >= 0, sum = total} by least squares; zeros if there is no such point.
+
+    Parameters
+    ----------
+    values : array-like
+    total : float
+
+    Returns
+    -------
+    ndarray of float64, of the shape of ``values``
+    """
+    v = np.asarray(values, dtype=np.float64)
+    if total <= 0:
+        return np.zeros(v.shape)
+    ordered = np.sort(v, axis=None)[::-1]
+    shift = (np.cumsum(ordered) - total) / np.arange(1, v.size + 1)
+    last = int(np.flatnonzero(ordered > shift)[-1])
+    return np.maximum(v - shift[last], 0.0)
 
 
 def running_sums(values: NDArray[Number]) -> NDArray[Number]:

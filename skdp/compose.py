@@ -41,7 +41,7 @@ from .domain import Categorical, Domain, Numeric
 from .exceptions import DomainError, TrainingError
 from .inspection import Step, child, ledgers, price, trained, walk
 from .synthesis import MarginalSynthesizer
-from .tables import Frame, Layout, as_frame, count_rows, take_rows
+from .tables import Frame, Layout, as_frame, build_frame, count_rows, take_rows
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
@@ -275,8 +275,12 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             for rows in (np.maximum(codes, rare), codes)
         )
         names = [name for name in layout.given if name != target and name in domain]
-        X = layout.build({name: drawn[name] for name in names}) if draws else codes[:, :4] % 2
-        asked = layout.build(declared_rows(every, domain, names, target)) if draws else X
+        X = asked = codes[:, :4] % 2
+        if draws:
+            X, asked = (
+                build_frame(declared_rows(rows, domain, names, target), layout)
+                for rows in (drawn, every)
+            )
         y = drawn[target].astype(object).to_numpy()
         # Private estimators within it would charge their ledgers.
         inner = clone(self.estimator)
@@ -369,7 +373,7 @@ class _DefaultClassifier(ModelOfClasses):
     """
 
     # A fifth of the rest of epsilon is that of a model.
-    _least_epsilon = 10 * ModelOfClasses._least_epsilon
+    _least_share = Fraction(1, 10)
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""

@@ -40,9 +40,10 @@ def things(cell):
 
 def places(cell):
     """Where a cell says that kernels are: [(their names, file below skdp)]."""
-    assert re.fullmatch(r"((``\w+``,? )+in ``[\w/]+\.py``(, |$))*", cell), cell
-    parts = re.findall(r"((?:``\w+``,? )+)in ``([\w/]+\.py)``", cell)
-    return [(re.findall(r"\w+", names), file) for names, file in parts]
+    part = r"``([\w/]+\.py)``: (``\w+``(?:, ``\w+``)*)"
+    assert re.fullmatch(rf"({part}(, |$))*", cell), cell
+    parts = re.findall(part, cell)
+    return [(re.findall(r"\w+", names), file) for file, names in parts]
 
 
 def test_the_package_knows_the_names_of_the_papers():

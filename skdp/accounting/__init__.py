@@ -12,13 +12,14 @@ people, whichever columns it uses.
 
 from ..exceptions import LedgerError
 from ._ledger import Part, PrivacyLedger, charge, for_trial, prepaid, same_budget, settle
-from ._stores import PrivacyLoss, extremes_text, neighbours, parts_text
+from ._stores import PrivacyLoss, at_most, extremes_text, neighbours, parts_text
 
 __all__ = [
     "LedgerError",
     "Part",
     "PrivacyLedger",
     "PrivacyLoss",
+    "at_most",
     "charge",
     "extremes_text",
     "for_trial",

@@ -176,7 +176,7 @@ class PrivacyLedger:
             ``PrivacyLoss(epsilon, max_rows_per_id=...)``.
         about : mapping of str to str, default=None
             What the officer's page says of it: "purpose", "source", "estimator", "domain",
-            "assumes".
+            "assumes", "privacy_id".
         reserve : number or Fraction, default=0
             Epsilon that must be left after this charge, or it is refused: for a release that is
             charged in steps. It is not spent.
@@ -326,7 +326,8 @@ class PrivacyLedger:
             ("record" or "person"), ``max_rows_per_id`` (how many records of a person count;
             missing for records), and texts that may be empty: ``purpose``, ``source`` and
             ``assumes`` as they were given (see `noted`), ``estimator`` (the class), ``domain``
-            (the first digits of the hash of its JSON).
+            (the first digits of the hash of its JSON), ``privacy_id`` (the column that identifies
+            the persons whom it protects).
         """
         entries = self._store.entries()
 

@@ -232,8 +232,9 @@ class PrivacyLoss:
 
 RECORD, PERSON = "record", "person"
 # What a charge says of itself beside its name: free text; the source of the records as given; the
-# class that made the release; a hash of the domain; and what its guarantee assumes of the source.
-ABOUT = ("purpose", "source", "estimator", "domain", "assumes")
+# class that made the release; a hash of the domain; what its guarantee assumes of the source; and
+# the column that identifies the persons whom it protects.
+ABOUT = ("purpose", "source", "estimator", "domain", "assumes", "privacy_id")
 # Largest denominator of what was spent, and the part of a charge that rounding adds: less than
 # 1e-60.
 _FINEST = 10**60
@@ -259,13 +260,6 @@ class Entry:
     def unit(self) -> str:
         """What the loss protects, a record or a person."""
         return RECORD if self.loss.max_rows_per_id is None else PERSON
-
-
-def _written(time: str) -> str:
-    """The time of a charge; ValueError if `new_entry` did not write it."""
-    if datetime.fromisoformat(time).isoformat(timespec="microseconds") != time:
-        raise ValueError(f"the time {time!r} of a charge is in another form")
-    return time
 
 
 def new_entry(
@@ -395,7 +389,6 @@ class FileStore:
                 "it: a new one forgets what was spent. To start one, give the total budget: "
                 "PrivacyLedger(epsilon, path=...)."
             )
-        self._refuse_read_only()
         return True
 
     def _check_balance(self, connection: sqlite3.Connection) -> None:
@@ -428,7 +421,6 @@ class FileStore:
         )
 
     def charge(self, entry: Entry) -> None:
-        self._refuse_read_only()
         # The write lock is taken before the balance is read: no other charge can come between the
         # check and the entry.
         with self._transaction("BEGIN IMMEDIATE") as connection:
@@ -463,7 +455,7 @@ class FileStore:
     @contextlib.contextmanager
     def _transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
         """Read or charge, if this is still the ledger that was opened, and no older copy."""
-        with self._connect("ro" if self._protected() else "rw") as connection:
+        with self._connect("rw") as connection:
             connection.execute(begin)
             self._read_header(connection)
             self._refuse_older_copy(connection)
@@ -493,7 +485,7 @@ class FileStore:
         ).fetchall()
         return tuple(
             Entry(
-                _written(time),
+                datetime.fromisoformat(time).isoformat(timespec="microseconds"),
                 name,
                 PrivacyLoss(
                     Fraction(epsilon),
@@ -554,7 +546,9 @@ class FileStore:
             connection.execute("PRAGMA synchronous = EXTRA")
             yield connection
         except sqlite3.Error as error:
-            raise self._explain(error) from error
+            # A read-only file among others, or one that was locked for too long.
+            where = f"Cannot use the ledger at {str(self.path)!r}"
+            raise LedgerError(f"{where}: {error}. Nothing was spent.") from error
         except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
             raise self._damaged(error) from error
         finally:
@@ -562,40 +556,12 @@ class FileStore:
             if connection is not None:
                 connection.close()
 
-    def _explain(self, error: sqlite3.Error) -> LedgerError:
-        kind = getattr(error, "sqlite_errorname", None) or ""
-        where = f"ledger at {str(self.path)!r}"
-        if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return LedgerError(
-                f"The {where} has been locked by another process for more than "
-                f"{self.BUSY_SECONDS:g} seconds. Nothing was spent. Find out which program "
-                "keeps it open, and try again."
-            )
-        return LedgerError(f"Cannot use the {where}: {error}. Nothing was spent.")
-
     def _damaged(self, reason: object) -> LedgerError:
         return LedgerError(
             f"{str(self.path)!r} is not a ledger of skdp, or it is damaged ({reason}). It was "
             "left as it is and nothing was spent. Restore the newest copy, and charge what it "
             "has lost."
         )
-
-    def _protected(self) -> Path | None:
-        """The file or its directory (which holds SQLite's journal), if it is read-only."""
-        for path in (self.path, self.path.parent):
-            # An administrator may write any file, but a file without any write permission was
-            # protected on purpose.
-            if path.exists() and not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK)):
-                return path
-        return None
-
-    def _refuse_read_only(self) -> None:
-        path = self._protected()
-        if path is not None:
-            raise LedgerError(
-                f"Cannot charge the ledger at {str(self.path)!r}: {str(path)!r} is read-only. "
-                "Nothing was spent. Make it writable, or use another ledger."
-            )
 
 
 # --- the stores of a ledger that are not files: detached, and in memory

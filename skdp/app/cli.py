@@ -200,7 +200,7 @@ def release(command: ArgumentParser) -> None:
 def wizard(command: ArgumentParser) -> None:
     """Make a release by filling in pages in a browser, on this machine alone.
 
-    Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. The
+    Needs `pip install 'skdp[app]'`. Nothing is charged before the last page is confirmed. The
     table stays where it is: the browser is never given the records.
     """
     _explained(command, _data_options)

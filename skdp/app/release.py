@@ -243,7 +243,7 @@ def _measured(estimator: Any, source: Source, ledger: PrivacyLedger | None) -> S
     before = None if ledger is None else ledger.spent
     records = None
     try:
-        _say("Measuring.")
+        _say("Reading.")
         records = source.rows()
         synopsis: Synopsis = estimator.fit(records).synopsis_
     except (BudgetExceededError, LedgerError, RecordsLostError):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import math
 import re
 import sys
 from argparse import Namespace
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._validation import replacing
-from ..accounting import PrivacyLedger, parts_text
+from .._validation import Markup, markup, replacing, table_html
+from ..accounting import PrivacyLedger, at_most, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
 from ..release.page import Page, document, filled, protected
@@ -31,8 +31,6 @@ def info(options: Namespace) -> int:
     synopsis = Synopsis.load(options.view)
     for name, (text, _) in _facts(synopsis).items():
         print(f"{name}: {text}")
-    rows = f", of {synopsis.rows}" * bool(synopsis.rows)
-    print(f"estimated records: {synopsis.total:,.6g}{rows}")
     domain = synopsis.domain
     print(f"columns: {len(domain.columns)}\n")
     for name in domain.columns:
@@ -53,12 +51,14 @@ def _facts(synopsis: Synopsis) -> Found:
     if loss is not None:
         epsilon, protects = cost_text(loss), loss.neighbours
     known = "YES, NO GUARANTEE. Whoever knows or guesses the seed can subtract the noise."
+    rows = f", of {synopsis.rows}" * bool(synopsis.rows)
     return {
         "made by": (synopsis.mechanism or "an unknown method", True),
         "epsilon": (epsilon, loss is not None),
         "protects": (protects, loss is not None),
         "seeded": (known if synopsis.seeded else "no", not synopsis.seeded),
         "domain": (synopsis.domain.fingerprint, True),
+        "estimated records": (f"{synopsis.total:,.0f}{rows}", True),
         "records": (str(lost or "not known how many were skipped"), lost is not None),
     }
 
@@ -86,11 +86,7 @@ def _checks(synopsis: Synopsis, file: Path, options: Namespace) -> Found:
             checks["noise"] = (text, False)
     if options.ledger is not None:
         releases = releases_of(PrivacyLedger(path=options.ledger).to_frame())
-        found = _charges_of(synopsis, releases, file.name)
-        checks["ledger entry"] = (_told(found) or "none", not found.empty)
-        if not (found.empty or (found["name"] == file.name).any()):
-            other = " (ANOTHER NAME: `ledger verify` with all releases shows whose it is)"
-            checks["ledger entry"] = (_told(found) + other, None)
+        checks["ledger entry"] = _entry_of(synopsis, releases, file.name)[1:]
     # The description of a release begins with the name of its method.
     made_by = METHODS.get(re.split("[,;]", synopsis.mechanism)[0].replace("-", "").lower())
     if made_by is not None and not options.no_replay:
@@ -167,17 +163,41 @@ def releases_of(charges: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows.values(), columns=[*charges, "numbers"])
 
 
-def _charges_of(synopsis: Synopsis, releases: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Charges that a release may belong to: those with its parts."""
+def _entry_of(
+    synopsis: Synopsis, releases: pd.DataFrame, name: str
+) -> tuple[pd.DataFrame, str, bool | None]:
+    """Charges that can have paid for a release; what is said of them, and whether it is paid for.
+
+    An entry that names a release pays for that one alone. What Python charged may name the class
+    of the estimator only: then it is not known which release it is of.
+    """
     loss = synopsis.privacy_loss
     if loss is None:
-        return releases[:0]
+        return releases[:0], "none", False
     same = releases["domain"] == synopsis.domain.fingerprint
     same &= (releases["seeded"] == loss.seeded) & (releases["parts"] == parts_text(loss.parts))
     same &= releases["max_rows_per_id"].fillna(0) == (loss.max_rows_per_id or 0)
-    # Releases of equal parts have different names, unless the file was renamed.
-    own = same & (releases["name"] == name)
-    return releases[own if own.any() else same]
+    own, unnamed = (
+        same & (releases["name"] == name),
+        same & (releases["name"] == releases["estimator"]),
+    )
+    if own.any():
+        return releases[own], _told(releases[own]), True
+    if unnamed.any():
+        text = f"{_told(releases[unnamed])} (names no release: `ledger verify` with all releases)"
+        return releases[unnamed], text, None
+    if not same.any():
+        return releases[:0], "none", False
+    text = f"none of this name, but {_told(releases[same])}. Was the file renamed? Rename it back"
+    return releases[:0], text, False
+
+
+def _unit_of(row: Mapping[Any, Any]) -> str:
+    """What a charge protects, for people: a record, or a person by which column."""
+    if pd.isna(row["max_rows_per_id"]):
+        return str(row["unit"])
+    of = f" by {row['privacy_id']!r}" * bool(row["privacy_id"])
+    return f"{row['unit']}{of}, {at_most(row['max_rows_per_id'])}"
 
 
 def _told(charges: pd.DataFrame) -> str:
@@ -185,17 +205,17 @@ def _told(charges: pd.DataFrame) -> str:
     for row in charges.to_dict("records"):
         notes = {"for": row["purpose"], "from": row["source"], "assuming that": row["assumes"]}
         more = "".join(f" {word} {text!r}" for word, text in notes.items() if text)
-        found.append(f"{row['numbers']} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
+        when = f"{row['time']:%Y-%m-%d %H:%M} UTC"
+        found.append(f"{row['numbers']} of {when}, {row['name']!r}{more}: one {_unit_of(row)}")
     return "; ".join(found)
 
 
-def _as_table(rows: pd.DataFrame) -> str:
+def _as_table(rows: pd.DataFrame) -> Markup:
     """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
     whole = r'<span class="whole">\g<0></span>'
-    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, html.escape(str(each))))
-    with pd.option_context("display.max_colwidth", None):
-        table = cells.to_html(index=False, border=0, escape=False)
-    return f'<div class="scroll texts">{table}</div>'
+    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, markup("{each}", each=each)))
+    table = table_html(cells, index=False, escape=False)
+    return markup('<div class="scroll texts">{table}</div>', table=table)
 
 
 def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str]) -> str:
@@ -207,20 +227,20 @@ def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str])
         verdict = "Consistent, but unverified: its numbers were compared with no fingerprint."
     promise = protected(synopsis.privacy_loss)
     if wrong:
-        promise = "<p>None: it is not as it should be.</p>"
+        promise = Markup("<p>None: it is not as it should be.</p>")
     words = {True: "yes", False: "NO", None: "not known"}
     rows = [(each, words[fine], text) for each, (text, fine) in checks.items()]
     body = filled(
         "check.html",
-        release=html.escape(name),
-        verdict=html.escape(verdict),
+        release=name,
+        verdict=verdict,
         version=version("skdp"),
         time=f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
         checks=_as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
         promise=promise,
-        columns=html.escape(", ".join(map(str, synopsis.domain.columns))),
+        columns=", ".join(map(str, synopsis.domain.columns)),
     )
-    return document(f"Check of {name}", [body])
+    return document(f"Check of {name}", body)
 
 
 def query(options: Namespace) -> int:
@@ -275,9 +295,8 @@ def ledger(options: Namespace) -> int:
     opened = PrivacyLedger(path=options.ledger)
     shown, title = _releases(opened), f"Privacy ledger {opened.name or Path(options.ledger).name}"
     if options.out is not None:
-        texts = {"title": html.escape(title), "balance": html.escape(str(opened))}
-        body = filled("ledger.html", **texts, releases=_as_table(shown))
-        write_text(document(title, [body]), options.out)
+        body = filled("ledger.html", title=title, balance=opened, releases=_as_table(shown))
+        write_text(document(title, body), options.out)
     with pd.option_context("display.width", None, "display.max_colwidth", None):
         print(shown.to_string(index=False))
     print(opened)
@@ -290,6 +309,7 @@ def _releases(opened: PrivacyLedger) -> pd.DataFrame:
     found["time"] = [f"{time:%Y-%m-%d %H:%M}" for time in found["time"]]
     found["epsilon"] = [f"{epsilon:.4g}" for epsilon in found["epsilon"]]
     found["seeded"] = ["SEEDED" if seeded else "" for seeded in found["seeded"]]
+    found["unit"] = [*map(_unit_of, found.to_dict("records"))]
     columns = ["numbers", "time", "name", "epsilon", "unit", "purpose", "source", "parts"]
     columns += ["estimator", "domain", "seeded", "assumes"]
     return found[[name for name in columns if name in columns[:5] or (found[name] != "").any()]]
@@ -305,8 +325,8 @@ def verify_ledger(options: Namespace) -> int:
     named = set(releases["name"])
     # A charge pays for one release: first for that of its name.
     for path in sorted(map(Path, options.view), key=lambda path: path.name not in named):
-        found = _charges_of(Synopsis.load(path), releases, path.name)
-        print(f"{path.name}: {_told(found) or 'NOT IN THIS LEDGER'}")
-        releases, missing = releases.drop(found.index[:1]), missing or found.empty
+        found, text, fine = _entry_of(Synopsis.load(path), releases, path.name)
+        print(f"{path.name}: {'NOT IN THIS LEDGER: ' * (fine is False)}{text}")
+        releases, missing = releases.drop(found.index[:1]), missing or fine is False
     print(f"{opened}. Its total is what the file says: compare it with what was agreed.")
     return 1 if missing else 0

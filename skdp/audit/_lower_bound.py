@@ -1,8 +1,8 @@
 """Lower bounds of epsilon by experiment: many runs on two neighbours, and one event counted.
 
 One half of the runs chooses the event, the other half counts it, so that the bound holds however
-the event was chosen. Events are plain: a number is at most, at least or equal to a value, several
-numbers are beyond their medians together, the text is a certain one, or the whole output is.
+the event was chosen. Events are plain: a number is at most, at least or equal to a value, the text
+is a certain one, or the whole output is.
 """
 
 from __future__ import annotations
@@ -39,10 +39,6 @@ _SEEDED = (
 )
 # Values of one number, and texts, that are tried.
 _TRIED = 1_000
-# Words beside which each number is tried too.
-_FREQUENT = 5
-# Standard errors between the means of a number on the two sides from which on it joins others.
-_TELLING = 4.0
 # Two batches are refused as copies where chance makes them equal less often.
 _BY_CHANCE = 1e-9
 _TESTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -343,37 +339,12 @@ def choose(here: pd.DataFrame, there: pd.DataFrame, alpha: float) -> Event:
 
 
 def _readings(here: pd.DataFrame, there: pd.DataFrame) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What events compare: codes of words and of whole outputs, each number, several at once."""
+    """What events compare: codes of words and of whole outputs, and each number."""
     numbers = _numbers(here, there)
     yield "the output is {}", partial(_codes, [_WORDS, *numbers])
     yield "the words of the output are those of {}", partial(_codes, [_WORDS])
-    found = pd.concat([here[_WORDS], there[_WORDS]]).value_counts().index
     for name in numbers:
         yield name, partial(_number, name)
-        for words in found[:_FREQUENT] if len(found) > 1 else ():
-            yield f"the words are {words!r} and {name}", partial(_beside, words, name)
-    finite = [
-        side.reindex(columns=numbers).replace([-np.inf, np.inf], np.nan) for side in (here, there)
-    ]
-    with np.errstate(all="ignore"):
-        apart = finite[0].mean() - finite[1].mean()
-        spread = np.hypot(finite[0].sem(), finite[1].sem())
-    telling = np.isfinite(spread) & (apart.abs() > _TELLING * spread) & (spread > 0)
-    if telling.sum() > 1:
-        # What moves several numbers shows most where all of them are far out together.
-        middle, scale = pd.concat(finite).median()[telling], np.copysign(spread, apart)[telling]
-        for words, least in (("least", np.min), ("largest", np.max)):
-            name = f"the {words} of {list(middle.index)}, scaled,"
-            yield name, partial(_together, middle, scale, least)
-
-
-def _beside(words: str, name: str, outputs: pd.DataFrame) -> FloatArray:
-    return np.where(outputs[_WORDS] == words, _number(name, outputs), np.nan)
-
-
-def _together(middle: pd.Series, scale: Any, least: Any, outputs: pd.DataFrame) -> FloatArray:
-    rows = (outputs.reindex(columns=middle.index) - middle) / scale
-    return np.asarray(least(rows.to_numpy(float), axis=1))
 
 
 def _cuts(values: NDArray[Any]) -> NDArray[Any]:

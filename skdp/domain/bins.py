@@ -81,7 +81,8 @@ def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
     """The declared number of bins; by default one for each number of a grid."""
     most = MAX_BINS if grid is None else len(grid)
     few = most if scale == "linear" else min(FEW_BINS, most)
-    bins = few if given is None else as_integer(given, "bins")
+    meaning = "a number of bins; edges=[...] says where they end."
+    bins = few if given is None else as_integer(given, "bins", meaning=meaning)
     if not 1 <= bins <= min(most, MAX_BINS):
         raise DomainError(
             f"bins must be in 1..{min(most, MAX_BINS)}, got {bins}. Give bins=32 or so, with "

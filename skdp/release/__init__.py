@@ -11,7 +11,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      which records a statistic is about: groups, views of columns, and their numbers
 ``marginals``     ViewsModel: linear answers from coefficients with known variances, and rows that
-                  agree with them
+                  agree with them; WeightedRows: these records, and draws among them
 ``model``         `Release`: what every release answers, and what its kinds share
 ``network``       NetworkModel: a released Bayesian network as a model of the records
 ``page``          `Synopsis.page`: the page that answers questions; plain documents
@@ -19,11 +19,10 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
 ``rounding``      whole counts near expected ones
-``rows``          WeightedRows: the records of a release of marginals, and draws among them
 ``sampling``      synthetic rows: all, or those under a condition
-``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
 ``statistics``    every statistic with its interval, from answers and covariances alone
-``synopsis``      `Synopsis`: queries, synthetic rows, files
+``synopsis``      `Synopsis`: queries, synthetic rows, files; `SkippedRecords`: noisy counts of the
+                  records kept and skipped
 ================  ================================================================================
 """
 
@@ -34,8 +33,7 @@ from .marginals import ViewsModel
 from .model import Release
 from .network import NetworkModel
 from .result import QueryResult
-from .skipped import SKIPPED, SkippedRecords
-from .synopsis import Synopsis
+from .synopsis import SKIPPED, SkippedRecords, Synopsis
 
 __all__ = [
     "BoxModel",

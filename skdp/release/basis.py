@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import helmert
 from scipy.sparse import csr_array
 
 from .._validation import FloatArray, IntArray
@@ -92,14 +93,8 @@ def basis_of(sizes: tuple[int, ...]) -> FloatArray:
     n_units = sizes[-1]
     found = [np.full((n_units, 1), n_units**-0.5)]
     for coarse, fine in zip(sizes[:-1], sizes[1:], strict=True):
-        parts = fine // coarse
-        # Contrasts of the parts of one group: Helmert's.
-        contrasts = np.zeros((parts, parts - 1))
-        for column in range(parts - 1):
-            contrasts[: column + 1, column] = 1.0
-            contrasts[column + 1, column] = -(column + 1.0)
-        contrasts /= np.sqrt((contrasts**2).sum(axis=0))
-        block = np.kron(np.eye(coarse), contrasts)
+        # Contrasts of the parts of one group.
+        block = np.kron(np.eye(coarse), helmert(fine // coarse).T)
         found.append(np.repeat(block, n_units // fine, axis=0) / math.sqrt(n_units // fine))
     matrix = np.concatenate(found, axis=1)
     matrix.flags.writeable = False

@@ -19,9 +19,10 @@ from ..mechanisms import discrete_laplace_variance
 from ..mechanisms.laplace import noise_reach
 from .basis import by_attributes, kept
 from .files import Arrays, Facts, demand, fraction, packed, unpacked
+from .marginals import inverse
 from .model import Answers, KnownLaw, Reach, Release, added, are_shares, semidefinite
 from .result import range_label
-from .rows import DrawsRecords, inverse
+from .sampling import DrawsRecords
 
 # Numbers held at once while a batch of queries is answered: they fit into a core's cache.
 _CHUNK = 1 << 18

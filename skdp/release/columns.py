@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from .._validation import TINY, FloatArray, IntArray
-from ..hierarchy import without_negatives
 from .basis import Ladder, basis_of
 
 # Columns of more codes than this are estimated from their own tree alone.
@@ -404,3 +404,23 @@ def _means(values: FloatArray, size: int) -> FloatArray:
     """Means of so many blocks of equally many values."""
     sums: FloatArray = values.reshape(size, -1, *values.shape[1:]).sum(axis=1)
     return sums / (len(values) // size)
+
+
+def without_negatives(
+    counts: FloatArray, order: IntArray, precision: FloatArray | None = None
+) -> FloatArray:
+    """Counts whose running sums are the nearest to those of noisy ones that never fall.
+
+    With the precision of each running sum, in this order, in units of its standard deviation.
+
+    Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
+    move quantiles towards the middle of the range; taking the same from all would take most of a
+    value where it is spread over many bins.
+    """
+    sums = np.cumsum(counts[order])
+    if sums[-1] <= 0:
+        return np.maximum(counts, 0.0)
+    # The last sum is the total, which is known best: no other one is larger.
+    top = float(sums[-1])
+    running = isotonic_regression(sums, sample_weight=precision, y_min=0.0, y_max=top)
+    return np.diff(running, prepend=0.0)[np.argsort(order)]

@@ -12,22 +12,22 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import html
 import json
 import math
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 from itertools import combinations, pairwise
+from os import PathLike
 from pathlib import Path
-from string import Template
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri
 
-from .._validation import FloatArray, some
+from .._validation import FloatArray, Markup, markup, some, table_html, write_text
 from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Date, Datetime, Domain, Numeric
 from ..domain.bins import Points
@@ -40,28 +40,32 @@ from .network import NetworkModel
 from .products import lumps
 from .quantiles import pieces_of
 from .result import range_label, rounded_to
-from .skipped import SkippedRecords
 from .statistics import BINS, NOTHING, Confidence, normal_draws, said_of
 
 # --- documents
 
 
-def document(title: str, body: Sequence[str], script: str = "", data: str = "") -> str:
+def document(title: str, body: Markup, script: str = "", data: str = "") -> Markup:
     """A page that stands by itself: nothing may be loaded, nor run but ``script``."""
-    style, end = _web("page.css"), ""
+    style, end = Markup(_web("page.css")), Markup()
     policy = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
     if script:
         policy += f"; script-src '{_hash(script)}'"
-        end = f'<script type="application/json" id="data">{data}</script>\n'
-        end += f'<script type="module">{script}</script>'
-    whole = "".join(body) + end
-    title = html.escape(title)
-    return filled("document.html", policy=policy, title=title, style=style, body=whole)
+        # Of `_packed` and of this package: no text in them ends an element.
+        parts = {"data": Markup(data), "script": Markup(script)}
+        end = filled("script.html", **parts)
+    values = {"title": title, "style": style, "body": body, "end": end}
+    return filled("document.html", policy=Markup(policy), **values)
 
 
-def filled(name: str, **values: Any) -> str:
-    """A template of HTML with its values, which are HTML."""
-    return Template(_web(name)).substitute(values)
+def filled(name: str, **values: Any) -> Markup:
+    """A template of HTML with its values, escaped as `markup` does."""
+    return markup(_web(name), **values)
+
+
+def joined(parts: Iterable[Markup]) -> Markup:
+    """Pieces of HTML, one behind the other."""
+    return Markup("".join(parts))
 
 
 def _web(name: str) -> str:
@@ -79,7 +83,33 @@ _MAX_CATEGORIES = 20
 _LEVELS = (0.8, 0.9, 0.95, 0.99)
 
 
-class Page:
+class Document:
+    """One HTML file, ``text``; a notebook shows it, in a frame of its own."""
+
+    text: str
+
+    def _repr_html_(self) -> str:
+        # Neither the page nor the notebook reaches the other. It is a text in an attribute.
+        return filled("frame.html", page=str(self.text))
+
+    def written(self, path: str | PathLike[str] | None) -> Self | None:
+        """The page itself, or None where it was written to a file."""
+        if path is None:
+            return self
+        write_text(path, self.text)
+        return None
+
+
+class TablePage(Document):
+    """All numbers of a release that has no file to ask, such as a cube, in one table."""
+
+    def __init__(self, title: str, loss: PrivacyLoss, made_by: str, table: pd.DataFrame) -> None:
+        shown = table_html(table, index=False, float_format="{:,.6g}".format)
+        facts = {"title": title, "made_by": made_by, "protected": protected(loss), "table": shown}
+        self.text = document(title, filled("tables.html", **facts))
+
+
+class Page(Document):
     """The page of a release: one HTML file that answers questions and requests nothing.
 
     Parameters
@@ -128,27 +158,23 @@ class Page:
         limits = _limits(synopsis, columns, described)
         body = filled(
             "release.html",
-            title=html.escape(title),
+            title=title,
             records=f"{max(synopsis.total, 0.0):,.0f}",
             counted=f"counting {synopsis.rows}" * bool(synopsis.rows),
             columns=f"{len(domain.known):,}",
             unit=_unit(loss),
             margin=f", the line on it the margin of error at {100 * level:g}%" * barred,
             epsilon=epsilon + " (seeded: no guarantee)" * synopsis.seeded,
-            mechanism=html.escape(synopsis.mechanism or "an unknown method"),
-            about=html.escape(model.about),
+            mechanism=synopsis.mechanism or "an unknown method",
+            about=model.about,
             skipped=_skipped(synopsis.skipped),
             protected=protected(loss),
-            limits="".join(f"<li>{html.escape(each)}</li>" for each in limits),
+            limits=joined(markup("<li>{text}</li>", text=each) for each in limits),
             fingerprint=self.fingerprint,
         )
         # What reads and what draws are one script.
         script = _web("page.mjs") + _web("desk.mjs").partition('from "./page.mjs";')[2]
-        self.text = document(title, [body], script, _packed(data))
-
-    def _repr_html_(self) -> str:
-        # A frame of its own: neither the page nor the notebook reaches the other.
-        return filled("frame.html", page=html.escape(self.text))
+        self.text = document(title, body, script, _packed(data))
 
 
 def _packed(data: dict[str, Any]) -> str:
@@ -241,19 +267,19 @@ def _unit(loss: PrivacyLoss | None) -> str:
     return "record" if loss is None or loss.max_rows_per_id is None else "person"
 
 
-def _warning(text: str) -> str:
-    return f'<p class="warn">{html.escape(text)}</p>'
+def _warning(text: str) -> Markup:
+    return markup('<p class="warn">{text}</p>', text=text)
 
 
-def _skipped(skipped: SkippedRecords | None) -> str:
+def _skipped(skipped: Any) -> Markup:
     """What the table that was measured lacks."""
     if skipped is None:
-        return '<p class="soft">How many records were skipped is not known.</p>'
-    loud = "".join(_warning(f"Skipped: {one}.") for one in skipped.texts())
+        return Markup('<p class="soft">How many records were skipped is not known.</p>')
+    loud = joined(_warning(f"Skipped: {one}.") for one in skipped.texts())
     return filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
 
 
-def protected(loss: PrivacyLoss | None) -> str:
+def protected(loss: PrivacyLoss | None) -> Markup:
     """What a release promises, as HTML."""
     if loss is None:
         return _warning(
@@ -271,11 +297,11 @@ def protected(loss: PrivacyLoss | None) -> str:
         "protected.html",
         epsilon=f"{epsilon:g}",
         one=_unit(loss),
-        neighbours=html.escape(loss.neighbours),
+        neighbours=loss.neighbours,
         factor=f"{factor:,.3g}" if factor < 1e6 else "more than a million",
         extreme=_warning(said) if said else "",
         percent=f"{100 * factor / (1.0 + factor):.3g}%",
-        parts=html.escape(parts),
+        parts=parts,
     )
 
 

@@ -457,7 +457,4 @@ def _inner(first: FloatArray, second: FloatArray, i: IntArray, j: IntArray) -> F
     if first.shape[1] ** 2 <= 8 * len(i):
         whole: FloatArray = (first.T @ second)[i, j]
         return whole
-    if np.array_equal(i, j):
-        same: FloatArray = np.einsum("kp,kp->p", first, second)[i]
-        return same
     return np.einsum("kp,kp->p", first[:, i], second[:, j])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -149,27 +149,3 @@ def rounded_to(number: float, error: float) -> str:
         return f"{number:,.6g}"
     decimals = 1 - math.floor(math.log10(error))
     return f"{round(number, decimals) + 0.0:,.{min(max(decimals, 0), 15)}f}"
-
-
-# --- what type checkers know of a count: one query has one answer, with its interval or without
-
-
-_Query = str | Mapping[Any, Any] | None
-
-
-class _OfRecords(Protocol):
-    @overload
-    def __call__(
-        self, query: _Query = None, *, return_interval: Literal[True], **how: Any
-    ) -> QueryResult: ...
-    @overload
-    def __call__(
-        self, query: _Query = None, *, return_interval: Literal[False] = False, **how: Any
-    ) -> float: ...
-    @overload
-    def __call__(self, query: Any, **how: Any) -> Any: ...
-
-
-def of_records(method: Callable[..., Any]) -> _OfRecords:
-    """Mark a method that answers ``query``; it stays as it is."""
-    return method

@@ -319,7 +319,7 @@ def test_progress_tells_no_number_of_the_data(files, capsys):
         assert release(files, *GRID, data="rows.csv") == 0
         said.add(capsys.readouterr().err)
         (files / "view.skdp").unlink()
-    assert len(said) == 1 and "Measuring." in said.pop()
+    assert len(said) == 1 and "Reading." in said.pop()
 
 
 # --- domains, code books and rules

@@ -265,17 +265,6 @@ def test_outputs_of_all_kinds(kind):
     assert quiet.passed and quiet.epsilon_lower_bound < 0.5
 
 
-def test_numbers_are_told_apart_together():
-    # Each of four numbers tells a quarter of what all of them tell.
-    rng = np.random.default_rng(3)
-
-    def vector(value, n):
-        return on_grid(rng.laplace(scale=2, size=(n, 4)) + value)
-
-    result = audit(vector, 0, 1, 1.0, 100_000, vectorised=True)
-    assert 1 < result.epsilon_lower_bound <= 2 and "output[3]" in str(result.event)
-
-
 def test_estimators():
     sure = {"features": count_of, "confidence": SURE}
     result = audit(Scale(ledger=PrivacyLedger(1)), TWO, THREE, n_trials=3_000, **sure)

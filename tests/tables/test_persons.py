@@ -198,6 +198,7 @@ def test_epsilon_is_that_of_the_person(case):
     assert "unit: person (at most 4 records of each)" in repr(loss)
     frame = ledger.to_frame()
     assert list(frame["unit"]) == ["person"] and list(frame["max_rows_per_id"]) == [4]
+    assert set(frame["privacy_id"]) == {"who"}
     if getattr(model, "synopsis_", None) is not None:
         assert model.synopsis_.privacy_loss == loss
 

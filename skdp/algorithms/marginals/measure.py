@@ -17,20 +17,37 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._validation import TINY, FloatArray, IntArray, ratio, used_attributes
+from ..._validation import TINY, FloatArray, IntArray, project_to_simplex, ratio, used_attributes
 from ...domain import Zeros
-from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import ViewsModel
 from ...release.basis import Coefficients, along, n_ordered
 from ...release.columns import ColumnEstimate
-from ...release.rows import WeightedRows
+from ...release.marginals import WeightedRows
 from ...tables import Counts
-from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
-from .fit import Population, Prior, Targets, alone_of, nearer_to, posterior_mean, with_margins
-from .groups import MOST_CELLS, ROWS_ONCE, TUNING, Attribute, between_groups, column_plan, ladder_of
-
-__all__ = ["Asked", "measured_views", "most_groups"]
+from .fit import (
+    MOST_CELLS,
+    ROWS_ONCE,
+    TUNING,
+    Attribute,
+    Population,
+    Prior,
+    Targets,
+    alone_of,
+    between_groups,
+    nearer_to,
+    posterior_mean,
+    with_margins,
+)
+from .plans import (
+    Candidates,
+    JointCounts,
+    Workload,
+    column_plan,
+    joint_share,
+    ladder_of,
+    measure_joint,
+)
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]

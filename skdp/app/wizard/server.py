@@ -30,7 +30,7 @@ try:
     from starlette.routing import Route
 except ImportError as error:
     raise ImportError(
-        f"The wizard needs {error.name}: install it with `pip install 'skdp[wizard]'`."
+        f"The wizard needs {error.name}: install it with `pip install 'skdp[app]'`."
     ) from None
 
 from ..._random import token

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from loops import over
 
 from skdp.algorithms.marginals import Asked, measured_views
-from skdp.algorithms.marginals.fit import _lacking
-from skdp.algorithms.marginals.groups import Attribute
+from skdp.algorithms.marginals.fit import Attribute, _lacking
 from skdp.domain import Zeros
 from skdp.release import ViewsModel
 from skdp.tables import CountTable
