@@ -231,8 +231,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         except BaseException as error:
             reraise_interrupts(error)
             raise TrainingError(
-                f"{type(self.estimator).__name__} failed: {type(error).__name__}: {error}\nThe release "
-                "is paid for, and kept as synthesizer_. Training on it again costs nothing: "
+                f"{type(self.estimator).__name__} failed: {type(error).__name__}: {error}\nThe "
+                "release is paid for, and kept as synthesizer_. Training on it again costs nothing: "
                 f"{type(self).__name__}(another_estimator, FrozenEstimator(release)).fit(X, y).",
                 release,
             ) from error
