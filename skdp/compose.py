@@ -232,7 +232,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             reraise_interrupts(error)
             raise TrainingError(
                 f"{type(self.estimator).__name__} failed: {type(error).__name__}: {error}\nThe "
-                "release is paid for, and kept as synthesizer_. Training on it again costs nothing: "
+                "release is paid for, and kept as synthesizer_. Training on it again is free: "
                 f"{type(self).__name__}(another_estimator, FrozenEstimator(release)).fit(X, y).",
                 release,
             ) from error
