@@ -622,7 +622,7 @@ def one_center(task: Task, n: int) -> Clustering:
     # Of two released numbers of records, weighted by precision; and a divisor that is larger where
     # it is uncertain, so that the mean of few records stays near the middle.
     own, known = released.count_variance, task.total_variance
-    count: FloatArray = (n * own + released.counts * known) / (own + known)
+    count = np.asarray((n * own + released.counts * known) / (own + known), dtype=np.float64)
     size = np.maximum(count, 1.0)
     size += own * known / (own + known) / size
     # What is common to all columns, in parts of their axes, is shrunk by itself.
