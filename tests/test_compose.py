@@ -98,10 +98,10 @@ REGRESSOR = skdp.PrivateRegressor
         (labelled(NUMBERS, "a", REGRESSOR, target_range=(0, 1)), ValueError, "Both target"),
         (labelled(NUMBERS, None, REGRESSOR), skdp.DomainError, "target_range"),
         # Without an estimator, or with one and the parameters of the default release.
-        (skdp.PrivateClassifier(), ValueError, "needs epsilon="),
+        (skdp.PrivateClassifier(domain=DOMAIN, target="income"), TypeError, "epsilon"),
         (skdp.PrivateClassifier(None, SEVERAL), ValueError, "no estimator"),
         (labelled(SEVERAL, epsilon=1), ValueError, "beside it"),
-        (labelled(GRID, None, **TEXTS), ValueError, "Both this PrivateClassifier"),
+        (labelled(GRID, None, **TEXTS), ValueError, "Both"),
         (skdp.PrivateClassifier(**DEFAULT), ValueError, "No column is declared as the label"),
         (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-05"),
     ],
