@@ -101,7 +101,7 @@ REGRESSOR = skdp.PrivateRegressor
         (skdp.PrivateClassifier(domain=DOMAIN, target="income"), TypeError, "epsilon"),
         (skdp.PrivateClassifier(None, SEVERAL), ValueError, "no estimator"),
         (labelled(SEVERAL, epsilon=1), ValueError, "beside it"),
-        (labelled(GRID, None, **TEXTS), ValueError, "Both"),
+        (labelled(GRID, None, **TEXTS), ValueError, "declared twice"),
         (skdp.PrivateClassifier(**DEFAULT), ValueError, "No column is declared as the label"),
         (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-05"),
     ],
