@@ -134,7 +134,7 @@ def test_classes_may_be_declared_on_the_release():
     model = PrivateClassifier(LogisticRegression(), release).fit(X, Y)
     assert model.score(X, Y) > 0.75
     twice = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
-    with pytest.raises(ValueError, match="Give one"):
+    with pytest.raises(ValueError, match="declared twice"):
         twice.fit(X, Y)
 
 

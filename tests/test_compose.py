@@ -87,7 +87,7 @@ REGRESSOR = skdp.PrivateRegressor
 @over(
     "model, error, message",
     [
-        (labelled(SEVERAL, **TEXTS), ValueError, "Both target='income' and classes="),
+        (labelled(SEVERAL, **TEXTS), ValueError, "twice, as target='income' and by classes="),
         (labelled(SEVERAL, None), skdp.DomainError, "No column is declared as the label"),
         (labelled(SEVERAL, "age"), skdp.DomainError, "of intervals"),
         (labelled(SEVERAL, "wage"), skdp.DomainError, "wage"),
@@ -95,13 +95,13 @@ REGRESSOR = skdp.PrivateRegressor
         (labelled(FITTED[None], None), ValueError, "already has its label"),
         (labelled(FITTED["income"], None, **TEXTS), ValueError, "give PrivateClassifier no"),
         (labelled(SEVERAL, model=REGRESSOR), skdp.DomainError, "PrivateClassifier"),
-        (labelled(NUMBERS, "a", REGRESSOR, target_range=(0, 1)), ValueError, "Both target"),
+        (labelled(NUMBERS, "a", REGRESSOR, target_range=(0, 1)), ValueError, "declared twice"),
         (labelled(NUMBERS, None, REGRESSOR), skdp.DomainError, "target_range"),
         # Without an estimator, or with one and the parameters of the default release.
-        (skdp.PrivateClassifier(), ValueError, "needs epsilon="),
+        (skdp.PrivateClassifier(domain=DOMAIN, target="income"), TypeError, "epsilon"),
         (skdp.PrivateClassifier(None, SEVERAL), ValueError, "no estimator"),
         (labelled(SEVERAL, epsilon=1), ValueError, "beside it"),
-        (labelled(GRID, None, **TEXTS), ValueError, "Both this PrivateClassifier"),
+        (labelled(GRID, None, **TEXTS), ValueError, "declared twice"),
         (skdp.PrivateClassifier(**DEFAULT), ValueError, "No column is declared as the label"),
         (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-05"),
     ],

@@ -118,8 +118,8 @@ def declare_label(
         return domain, target
     if target is not None:
         raise ValueError(
-            f"Both target={target!r} and classes= declare the label. Give target= where the "
-            "domain has a column for it, classes= where it has none."
+            f"The label is declared twice, as target={target!r} and by classes= or target_range=. "
+            "Give target= if the domain has a column for it, the other if it has none, and once."
         )
     domain = full_domain(domain, rows)
     label = free_name("target", domain.columns)

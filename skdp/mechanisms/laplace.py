@@ -1,4 +1,4 @@
-"""Discrete Laplace and geometric noise, bounded sums, and their exact sampler.
+"""Discrete Laplace, geometric and K-norm noise, bounded sums, and their exact sampler.
 
 The exact sampler of all noise: discrete Laplace and geometric, by inversion with tables.
 

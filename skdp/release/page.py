@@ -401,7 +401,8 @@ def _views(model: ViewsModel) -> dict[str, Any]:
         "masses": model.rows.weights * (1.0 if cells is None else model.total),
         "columns": [_measured(model, axis) for axis in range(len(model.shape))],
         "possible": [
-            {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
+            {"axes": axes, "masks": [np.moveaxis(mask, place, 0) for place in range(len(axes))]}
+            for axes, mask in model.possible.items()
         ],
         "tables": tables,
         "distances": {

@@ -233,6 +233,7 @@ class Products:
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
         self.model, self.products = model, products
+        products = _beside_rules(model, products)
         self.given: dict[int, _Given] = {}
         # Where the weights of each product stand.
         self.at: dict[int, IntArray] = {}
@@ -257,12 +258,6 @@ class Products:
             if not all(alike):
                 weights = table if allowed is None else table * allowed[:, None]
                 self.given[axis], self.at[axis] = _Given(model, axis, weights), np.array(at)
-        # Nothing is said of products whose conditions public rules exclude together.
-        for ruled, possible in model.possible.items():
-            for place, axes in enumerate(held if len(ruled) > 1 else ()):
-                if {*ruled} <= {*axes}:
-                    met = [self.given[axis].weights[:, self.at[axis][place]] for axis in ruled]
-                    factors[place] *= possible[np.ix_(*map(np.flatnonzero, met))].any()
         self.factors = np.array(factors)
         groups = by_attributes(held).items()
         self._asked = [Asked(self, axes, np.array(own)) for axes, own in groups]
@@ -430,6 +425,42 @@ class Products:
                 ]
         *most, there, expected = found
         return there / np.maximum(expected, 1e-12), *most
+
+
+def _beside_rules(model: Any, products: Sequence[Weights]) -> Sequence[Weights]:
+    """Products of weights to which codes that rules forbid beside the others do not matter.
+
+    These have the mean weight of the possible ones, so that what all of these have is a factor, and
+    what nothing is allowed beside is 0. What is known worst comes first: of two conditions that are
+    one by the rules the better known counts.
+    """
+
+    def ruled(weights: Weights) -> Weights:
+        found = dict(weights)
+        for axes, allowed in model.possible.items():
+            asked = axes if {*axes} <= {*found} & {*model.columns} else ()
+            met = [np.flatnonzero(weights[each]) for each in asked]
+            if not allowed[np.ix_(*met)].any():
+                found[axes[0]] = np.zeros_like(found[axes[0]])
+            known = {axis: -model.columns[axis].variance(found[axis]) for axis in asked}
+            for axis in sorted(asked, key=known.__getitem__):
+                place = axes.index(axis)
+                met = [np.flatnonzero(found[each]) for each in axes]
+                met[place] = np.arange(allowed.shape[place])
+                near = allowed[np.ix_(*met)].any(axis=tuple({*range(len(axes))} - {place}))
+                found[axis] = _among(found[axis], near, model.bases[axis].mass)
+        return found
+
+    return [ruled(each) for each in products] if model.possible else products
+
+
+def _among(weights: FloatArray, near: BoolArray, mass: FloatArray) -> FloatArray:
+    """Weights with the mean of some codes for all others; of conditions only if these have one."""
+    own, is_condition = weights[near], np.isin(weights, (0.0, 1.0)).all()
+    alike = (own == own[:1]).all()
+    if cut_shares(weights[:, None]).any() or (is_condition and not alike):
+        return weights
+    return np.where(near, weights, own[:1].sum() if alike else np.average(own, weights=mass[near]))
 
 
 def _on(weights: FloatArray) -> FloatArray:

@@ -19,7 +19,6 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ..grid import grid_size
 from .lloyd import (
     Clustering,
-    Round,
     Task,
     best_kmeans,
     blocks,
@@ -484,7 +483,7 @@ def _round(
     reach = np.clip(np.ceil(factor * spread), 1, sum(task.shape)).astype(np.int64)
     released = noisy_round(task.points, frozen, reach, epsilon_count, epsilon_sum, task.source)
 
-    counts, sure = averaged_counts(released, mass, n)
+    counts, sure = released.averaged(mass)
     size = np.maximum(counts, 1.0)
     per = 1 / np.maximum(mass, 1e-9)[:, None]
     like = expected = _weighted_sums(residual, cloud.weights, labels, k) * per
@@ -516,18 +515,6 @@ def _spread(
     total = np.bincount(labels, weights * length, minlength=k)
     spread: FloatArray = (total + prior * (weights @ length) / n) / (mass + prior)
     return spread
-
-
-def averaged_counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
-    """Counts of clusters, and whether they stand out from their noise.
-
-    They are averages of the released counts and those of the cloud, weighted by precision; the
-    variance of the cloud is a guess.
-    """
-    guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2
-    precision = 1 / released.count_variance + 1 / guess
-    counts = (released.counts / released.count_variance + mass / guess) / precision
-    return counts, counts > 3 / np.sqrt(precision)
 
 
 def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: float) -> float:
@@ -635,7 +622,7 @@ def one_center(task: Task, n: int) -> Clustering:
     # Of two released numbers of records, weighted by precision; and a divisor that is larger where
     # it is uncertain, so that the mean of few records stays near the middle.
     own, known = released.count_variance, task.total_variance
-    count = (n * own + released.counts * known) / (own + known)
+    count = np.asarray((n * own + released.counts * known) / (own + known), dtype=np.float64)
     size = np.maximum(count, 1.0)
     size += own * known / (own + known) / size
     # What is common to all columns, in parts of their axes, is shrunk by itself.
@@ -843,7 +830,7 @@ def _means(
     released = noisy_round(
         rows.points, frozen, reach, of_counts, of_sums, source, rows.labels, rows.ends
     )
-    estimated, sure = averaged_counts(released, masses, float(masses.sum()))
+    estimated, sure = released.averaged(masses)
     size = np.maximum(estimated, 1.0)
     steps = _shrunk(released.sums / size[:, None], released.sum_variances / size**2)
     return _Measured(frozen + steps, estimated, sure)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._random import NoiseSource
-from ..._validation import CodeArray, FloatArray, IntArray, batches
+from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, batches
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...mechanisms.laplace import max_norm_noise, max_norm_variance
 from .sketch import Cells, Leaves
@@ -397,6 +397,16 @@ class Round:
     sums: FloatArray
     count_variance: float
     sum_variances: FloatArray
+
+    def averaged(self, guessed: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Counts averaged with guessed ones, by precision, and whether they exceed their noise.
+
+        The variance of what was guessed is a guess itself.
+        """
+        guess = (0.3 * guessed) ** 2 + (0.01 * guessed.mean()) ** 2
+        precision = 1 / self.count_variance + 1 / guess
+        counts = (self.counts / self.count_variance + guessed / guess) / precision
+        return counts, counts > 3 / np.sqrt(precision)
 
 
 def noisy_round(

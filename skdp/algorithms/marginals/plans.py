@@ -299,7 +299,9 @@ class Candidates:
         """
         variances = np.zeros(self._starts[-1])
         for axis, column in columns.items():
-            variances[self._place(axis)] = _variances(column, self._codes[axis])
+            # One for each bin.
+            bins = np.eye(int(self._codes[axis].max()) + 1)[self._codes[axis]]
+            variances[self._place(axis)] = column.variance(bins)
         number = len(self._bins)
         binned = population.grouped(range(number), self._bins, np.diff(self._starts).tolist())
         squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
@@ -331,11 +333,6 @@ class Candidates:
 
     def _chance(self, expected: FloatArray, binned: Population) -> FloatArray:
         return np.sqrt(2 / math.pi * expected * (1 + self._total / binned.n_rows))
-
-
-def _variances(column: ColumnEstimate, bins: IntArray) -> FloatArray:
-    """Variances of the released counts of some bins of the codes of a column."""
-    return np.array([column.variance(1.0 * (bins == k)) for k in range(int(bins.max()) + 1)])
 
 
 # A quadrature of exponential laws. As shares of the records the scales are mean distances.
@@ -428,10 +425,8 @@ def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fracti
     shape : tuple of int
     """
     share = views * (1 - TUNING.beside)
-    if not 1 <= total <= _JOINT_COUNTS:
-        return Fraction(0)
     # Of the empty cells too no larger part may pass.
-    if float(share) < -math.log(TUNING.false):
+    if not 1 <= total <= _JOINT_COUNTS or float(share) < -math.log(TUNING.false):
         return Fraction(0)
     few = max(round(TUNING.false * total), 1)
     return share if least_threshold(math.prod(shape), share, few) <= 1 else Fraction(0)

@@ -62,10 +62,8 @@ class Column {
   spread(weights, scales) {
     let [found, coarse, at] = [zeros(1), zeros(1), 0];
     for (const size of this.sizes) {
-      const [mean, next] = [zeros(size), zeros(size)];
-      for (let i = 0; i < weights.length; i += 1) {
-        mean[Math.floor((i * size) / weights.length)] += (weights[i] * size) / weights.length;
-      }
+      const [mean, next, width] = [zeros(size), zeros(size), weights.length / size];
+      weights.forEach((each, i) => (mean[Math.floor(i / width)] += each / width));
       for (let i = 0; i < size; i += 1) {
         const parent = Math.floor((i * coarse.length) / size);
         next[i] = found[parent] + (mean[i] - coarse[parent]) * scales[at + parent];
@@ -91,9 +89,7 @@ class Column {
     if (!this.groupsTell) return found;
     // What sums of groups tell is taken off.
     const sums = zeros(Math.sqrt(this.groupsTell.length));
-    this.codes.forEach((code, i) => {
-      sums[this.units[code]] += found[i];
-    });
+    this.codes.forEach((code, i) => (sums[this.units[code]] += found[i]));
     const known = times(this.groupsTell, sums);
     const left = this.covered(weights.map((each, i) => each - known[this.units[this.codes[i]]]));
     const back = dot(this.restored, weights);
@@ -126,9 +122,7 @@ class Column {
   means(weights, size) {
     const { of, shares } = this.groups[size];
     const found = zeros(size);
-    of.forEach((group, code) => {
-      found[group] += shares[code] * weights[code];
-    });
+    of.forEach((group, code) => (found[group] += shares[code] * weights[code]));
     return found;
   }
 }
@@ -158,13 +152,26 @@ class Weights {
     return this.known.get(name);
   }
 
-  // The weight that all possible codes have, or null.
-  get alike() {
-    return this.once("alike", () => {
-      const { allowed } = this.column;
-      const first = this.given[allowed.indexOf(1)];
-      return this.given.every((each, code) => each === first || !allowed[code]) ? first : null;
-    });
+  // The weight that all of these codes have, 0 if there are none; or null.
+  alike(codes) {
+    const first = this.given[codes.findIndex((each) => each > 0)] ?? 0;
+    return this.given.every((each, code) => each === first || !codes[code]) ? first : null;
+  }
+
+  // Standard deviation of the counts of the column under them.
+  get noise() {
+    const { centred, spread } = this.around(0);
+    return Math.sqrt(Math.max(dot(spread, centred), 0));
+  }
+
+  // Weights with the mean of some codes for all others; of conditions only if these have one.
+  among(codes) {
+    const alike = this.alike(codes);
+    const isCondition = this.given.every((each) => each === 0 || each === 1);
+    if (this.cut.length || (isCondition && alike === null)) return this;
+    const mass = this.column.mass.map((each, code) => (codes[code] ? each : 0));
+    const mean = alike ?? dot(mass, this.given) / sumOf(mass);
+    return new Weights(this.column, this.given.map((each, code) => (codes[code] ? each : mean)));
   }
 
   // Weight 1 for all codes that have one.
@@ -257,15 +264,22 @@ class Model {
     this.looks = new Map(this.tables.map((each) => [each.axes.join(), each]));
   }
 
-  // The weights that matter, and the product of all others.
+  // The weights that matter, and the product of all others: see `_beside_rules`.
   part(question) {
-    const given = question.filter(({ alike }) => alike === null);
-    const factor = product(question.map(({ alike }) => alike ?? 1));
-    const allowed = this.possible.every(({ axes, mask }) => {
-      const met = given.filter(({ column }) => axes.includes(column.axis));
-      return met.length < axes.length || under(mask, met.map(({ on }) => on.values)) > 0;
-    });
-    return allowed && factor ? { factor, given } : { factor: 0, given: [] };
+    const found = [...question];
+    for (const { axes, masks } of this.possible) {
+      const at = axes.map((axis) => found.findIndex(({ column }) => column.axis === axis));
+      if (!at.every((place) => found[place]?.column.mass)) continue;
+      if (!under(masks[0], at.map((k) => question[k].on.values))) return { factor: 0, given: [] };
+      const noises = at.map((place) => found[place].noise);
+      for (const k of [...at.keys()].sort((i, j) => noises[j] - noises[i])) {
+        const others = at.filter((place) => place !== at[k]).map((place) => found[place].on.values);
+        found[at[k]] = found[at[k]].among(others.reduceRight(times, masks[k]));
+      }
+    }
+    const alike = found.map((each) => each.alike(each.column.allowed));
+    const factor = product(alike.map((each) => each ?? 1));
+    return { factor, given: factor ? found.filter((_, place) => alike[place] === null) : [] };
   }
 
   // Share of the rows under weights: of those with a weight in the column with the fewest.
@@ -292,10 +306,6 @@ class Model {
     return parts.filter((part) => this.looks.has(keyOf(part)));
   }
 
-  isShared(given) {
-    return given.length > 2 && !this.looks.has(keyOf(given));
-  }
-
   // How weights count where their column is not looked at: see `ViewsModel.mean_of`.
   meanOf(given, each) {
     return this.looks.has(keyOf(given)) ? each.mean : each.share;
@@ -305,7 +315,8 @@ class Model {
   outside(given, part) {
     const others = given.filter((each) => !part.includes(each));
     const means = product(others.map((each) => this.meanOf(given, each)));
-    if (!this.isShared(given) || !part.length || !others.length) return means;
+    const measured = given.length < 3 || this.looks.has(keyOf(given));
+    if (measured || !part.length || !others.length) return means;
     const meeting = part.map(({ on }) => on);
     const rows = this.records * this.ofRows([...meeting, ...others]);
     return (rows + means) / (this.records * this.ofRows(meeting) + 1);
@@ -329,8 +340,8 @@ class Model {
       const parts = part.map((each, place) => each.inGroups(sizes[place]).parts);
       found += under(corrected, parts) * this.outside(given, part);
     }
-    const plain = given.every(({ arePlain }) => arePlain);
-    return this.isShared(given) && plain ? Math.max(found, 0) : found;
+    const shared = given.length > 2 && !this.looks.has(keyOf(given));
+    return shared && given.every(({ arePlain }) => arePlain) ? Math.max(found, 0) : found;
   }
 
   // Variances and covariance of two answers, or the variance of one: see `covariances`.
@@ -470,10 +481,7 @@ class Model {
     if (part.length > 2) return 1;
     const [look, shares] = [this.looks.get(keyOf(part)), part.every(({ areShares }) => areShares)];
     // As large as noise lets their shares be.
-    const possible = part.map((each) => {
-      const { centred, spread } = each.around(0);
-      return Math.hypot(each.share, Math.sqrt(Math.max(dot(spread, centred), 0)) / this.records);
-    });
+    const possible = part.map((each) => Math.hypot(each.share, each.noise / this.records));
     const expected = Math.max(product(part.map(({ share }) => share)), 1e-12);
     const far = this.records ** 2 * product(part.map(({ spread }) => spread)) / 3;
     const [rows, ...most] = look ? this.whereCut(part, look)
@@ -561,17 +569,12 @@ class Release {
     return this.covering(place, { codes: [...Array(this.columns[place].values).keys()] });
   }
 
-  asked(conditions) {
-    return conditions.map(([place, each]) => this.covering(place, each)).reduce(and, []);
-  }
-
   answer(question) {
-    const conditions = this.conditions(question);
-    const [asked, { column, level }] = [this.asked(conditions), question];
+    const met = (only) =>
+      this.conditions(question, only).map((each) => this.covering(...each)).reduce(and, []);
+    const [asked, { column, level }] = [met(), question];
     if (question.kind === "count") return this.counted(asked, level);
-    if (question.kind === "share") {
-      return this.share(this.asked(this.conditions(question, ({ among }) => among)), asked, level);
-    }
+    if (question.kind === "share") return this.share(met(({ among }) => among), asked, level);
     if (question.kind === "mean") return this.mean(and(asked, this.present(column)), column, level);
     if (question.kind === "quantile") return this.quantile(asked, column, question.q, level);
     const means = question.kind === "means";
@@ -733,9 +736,7 @@ function withoutNegatives(counts, order) {
   // The last sum is the total, which is known best: no other one is larger.
   const rising = levels.flatMap(([value, weight]) => Array(weight).fill(clip(value, 0, total)));
   const found = zeros(counts.length);
-  order.forEach((code, i) => {
-    found[code] = rising[i] - (rising[i - 1] ?? 0);
-  });
+  order.forEach((code, i) => (found[code] = rising[i] - (rising[i - 1] ?? 0)));
   return found;
 }
 
