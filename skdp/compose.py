@@ -375,7 +375,7 @@ class _DefaultClassifier(ModelOfClasses):
             bound = self._contributions(loss, source, rows, fine)
             table = count_rows(rows, fine.plain(wide), bound, together=(1,))
             exact = {name: table.dense([place]) for place, name in enumerate(wide)}
-            domain = cut_domain(fine, exact, noise["groups"], source)
+            domain, _ = cut_domain(fine, exact, noise["groups"], source)
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
         given |= {"domain": domain, "target": target, "classes": None}
 
