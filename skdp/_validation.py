@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import errno
-import html
 import math
 import numbers
 import os
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from .exceptions import DomainError
@@ -73,25 +71,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text in UTF-8; an existing file is replaced, and kept if that fails."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
-
-
-class Markup(str):
-    """HTML, which is put into other HTML as it is."""
-
-
-def markup(template: str, **values: object) -> Markup:
-    """HTML of a template. Values are put into it escaped, unless they are `Markup`."""
-    as_html = {
-        name: value if isinstance(value, Markup) else html.escape(str(value))
-        for name, value in values.items()
-    }
-    return Markup(template.format_map(as_html))
-
-
-def table_html(table: pd.DataFrame, **how: Any) -> Markup:
-    """HTML of a table, whose texts are escaped and never cut."""
-    with pd.option_context("display.max_colwidth", None):
-        return Markup(table.to_html(border=0, na_rep="", **how))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -17,11 +17,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._validation import Markup, markup, replacing, table_html
+from .._documents import Markup, document, filled, markup, protected, table_html
+from .._validation import replacing
 from ..accounting import PrivacyLedger, at_most, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
-from ..release.page import Page, document, filled, protected
+from ..release.page import Page
 from .cli import METHODS
 from .release import cost_text, output, write_text
 

@@ -9,10 +9,10 @@ from typing import Any, Self, cast
 from sklearn.base import clone
 from sklearn.utils import estimator_html_repr
 
+from .._documents import TablePage, markup
 from .._random import NoiseSource, Seed
-from .._validation import as_epsilon, markup
+from .._validation import as_epsilon
 from ..accounting import PrivacyLedger
-from ..release.page import TablePage
 
 # --- the state of a fitted estimator when it is copied or stored: no ledger, no seed of noise
 

@@ -1,4 +1,4 @@
-"""Pages as HTML: the page of a release, in which a reader asks, and plain documents.
+"""The page of a release as HTML, in which a reader asks.
 
 The page of a release holds what the release holds and nothing else: it is post-processing and costs
 no privacy, however often it is asked. What it calls rows are the synthetic rows of the release.
@@ -16,19 +16,26 @@ import json
 import math
 import tempfile
 import zlib
-from collections.abc import Iterable
-from importlib.resources import files
 from itertools import combinations, pairwise
-from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri
 
-from .._validation import FloatArray, Markup, markup, some, table_html, write_text
-from ..accounting import PrivacyLoss, extremes_text
+from .._documents import (
+    Document,
+    Markup,
+    document,
+    filled,
+    joined,
+    markup,
+    protected,
+    unit_of,
+    warning,
+    web,
+)
+from .._validation import FloatArray, some
 from ..domain import Categorical, Date, Datetime, Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Query
@@ -41,71 +48,11 @@ from .quantiles import pieces_of
 from .result import range_label, rounded_to
 from .statistics import BINS, NOTHING, Confidence, normal_draws, said_of
 
-# --- documents
-
-
-def document(title: str, body: Markup, script: str = "", data: str = "") -> Markup:
-    """A page that stands by itself: nothing may be loaded, nor run but ``script``."""
-    style, end = Markup(_web("page.css")), Markup()
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
-    if script:
-        policy += f"; script-src '{_hash(script)}'"
-        # Of `_packed` and of this package: no text in them ends an element.
-        parts = {"data": Markup(data), "script": Markup(script)}
-        end = filled("script.html", **parts)
-    values = {"title": title, "style": style, "body": body, "end": end}
-    return filled("document.html", policy=Markup(policy), **values)
-
-
-def filled(name: str, **values: Any) -> Markup:
-    """A template of HTML with its values, escaped as `markup` does."""
-    return markup(_web(name), **values)
-
-
-def joined(parts: Iterable[Markup]) -> Markup:
-    """Pieces of HTML, one behind the other."""
-    return Markup("".join(parts))
-
-
-def _web(name: str) -> str:
-    return files(__package__).joinpath("web", name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
 # --- the page of a release
 
 _MAX_BARS = 40
 _MAX_CATEGORIES = 20
 _LEVELS = (0.8, 0.9, 0.95, 0.99)
-
-
-class Document:
-    """One HTML file, ``text``; a notebook shows it, in a frame of its own."""
-
-    text: str
-
-    def _repr_html_(self) -> str:
-        # Neither the page nor the notebook reaches the other. It is a text in an attribute.
-        return filled("frame.html", page=str(self.text))
-
-    def written(self, path: str | PathLike[str] | None) -> Self | None:
-        """The page itself, or None where it was written to a file."""
-        if path is None:
-            return self
-        write_text(path, self.text)
-        return None
-
-
-class TablePage(Document):
-    """All numbers of a release that has no file to ask, such as a cube, in one table."""
-
-    def __init__(self, title: str, loss: PrivacyLoss, made_by: str, table: pd.DataFrame) -> None:
-        shown = table_html(table, index=False, float_format="{:,.6g}".format)
-        facts = {"title": title, "made_by": made_by, "protected": protected(loss), "table": shown}
-        self.text = document(title, filled("tables.html", **facts))
 
 
 class Page(Document):
@@ -161,7 +108,7 @@ class Page(Document):
             records=f"{max(synopsis.total, 0.0):,.0f}",
             counted=f"counting {synopsis.rows}" * bool(synopsis.rows),
             columns=f"{len(domain.known):,}",
-            unit=_unit(loss),
+            unit=unit_of(loss),
             margin=f", the line on it the margin of error at {100 * level:g}%" * barred,
             epsilon=epsilon + " (seeded: no guarantee)" * synopsis.seeded,
             mechanism=synopsis.mechanism or "an unknown method",
@@ -172,7 +119,7 @@ class Page(Document):
             fingerprint=self.fingerprint,
         )
         # What reads and what draws are one script.
-        script = _web("page.mjs") + _web("desk.mjs").partition('from "./page.mjs";')[2]
+        script = web("page.mjs") + web("desk.mjs").partition('from "./page.mjs";')[2]
         self.text = document(title, body, script, _packed(data))
 
 
@@ -261,47 +208,12 @@ def _caption(attribute: Any, statistics: Any) -> str:
 # --- what is said
 
 
-def _unit(loss: PrivacyLoss | None) -> str:
-    """What is protected."""
-    return "record" if loss is None or loss.max_rows_per_id is None else "person"
-
-
-def _warning(text: str) -> Markup:
-    return markup('<p class="warn">{text}</p>', text=text)
-
-
 def _skipped(skipped: Any) -> Markup:
     """What the table that was measured lacks."""
     if skipped is None:
         return Markup('<p class="soft">How many records were skipped is not known.</p>')
-    loud = joined(_warning(f"Skipped: {one}.") for one in skipped.texts())
+    loud = joined(warning(f"Skipped: {one}.") for one in skipped.texts())
     return filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
-
-
-def protected(loss: PrivacyLoss | None) -> Markup:
-    """What a release promises, as HTML."""
-    if loss is None:
-        return _warning(
-            "What the release cost is not recorded: nothing can be said about its guarantee."
-        )
-    if loss.seeded:
-        return _warning(
-            "The noise comes from a seed: this is an experiment, without any guarantee. Whoever "
-            "knows or guesses the seed can subtract the noise."
-        )
-    epsilon = float(loss.epsilon)
-    factor, said = math.exp(min(epsilon, 700.0)), extremes_text(loss.epsilon)
-    parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
-    return filled(
-        "protected.html",
-        epsilon=f"{epsilon:g}",
-        one=_unit(loss),
-        neighbours=loss.neighbours,
-        factor=f"{factor:,.3g}" if factor < 1e6 else "more than a million",
-        extreme=_warning(said) if said else "",
-        percent=f"{100 * factor / (1.0 + factor):.3g}%",
-        parts=parts,
-    )
 
 
 def _limits(synopsis: Any, columns: list[dict[str, Any]], described: Any) -> list[str]:

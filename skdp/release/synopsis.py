@@ -19,8 +19,9 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from .._documents import table_html
 from .._random import sampling_generator
-from .._validation import as_level, dyadic_floor, some, table_html
+from .._validation import as_level, dyadic_floor, some
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
 from ..domain.query import Query
