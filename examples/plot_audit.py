@@ -88,7 +88,8 @@ results = [
     for name, mechanism, here, there in audits
 ]
 for result in results:
-    print(f"{result.name}: {result.verdict}. {result.event}")
+    verdict = "passed" if result.passed else "refuted"
+    print(f"{result.name}: {verdict}. {result.event}")
 
 # %%
 # The bound, as a multiple of the claim. A bar beyond the line at 1 convicts the mechanism, at 99.9%

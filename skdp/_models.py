@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -168,8 +169,10 @@ def fine_domain(domain: Domain, target: str) -> tuple[Domain, list[str]]:
 
 def cut_domain(
     domain: Domain, exact: Mapping[str, IntArray], epsilon: Fraction, source: NoiseSource
-) -> Domain:
+) -> tuple[Domain, dict[str, FloatArray]]:
     """The fine domain with groups of about equally many records as bins of some numbers.
+
+    And the means of these bins: most records of a wide one may lie near one of its ends.
 
     Parameters
     ----------
@@ -179,9 +182,9 @@ def cut_domain(
     epsilon : Fraction
     source : NoiseSource
     """
-    # Privacy. Released: noisy counts of the bins of each number, see `line_counts`; edges follow
-    # from them. A record is in one bin of each: the numbers share epsilon equally, and are composed
-    # one after the other. Special and missing values have public cells of their own.
+    # Privacy. Released: noisy counts of the bins of each number, see `line_counts`; edges and means
+    # follow from them. A record is in one bin of each: the numbers share epsilon equally, and are
+    # composed one after the other. Special and missing values have public cells of their own.
     each, numbers = epsilon / len(exact), {name: cast(Numeric, domain[name]) for name in exact}
     masses = {
         name: line_counts(counts[: numbers[name].bins], each, source)[0]
@@ -189,21 +192,24 @@ def cut_domain(
     }
     total = float(np.median([mass.sum() for mass in masses.values()]))
     n_groups = int(np.clip(total * float(each / CUTTING) / _SIGNAL, FEW_BINS, _MOST_GROUPS))
-    cut = {}
-    for name, mass in masses.items():
+    cut, means = {}, {}
+    for name, noisy in masses.items():
         given = numbers[name]
         # Where noise hides the records, bins count alike.
-        starts = equal_groups(mass + max(1.0 / (float(each) * len(mass)), 1e-300), n_groups)
+        mass = noisy + max(1.0 / (float(each) * len(noisy)), 1e-300)
+        starts = equal_groups(mass, n_groups)
         # A last bin of one point has no width by itself.
-        lows = given.edges[starts]
+        starts = starts[given.edges[starts] < given.edges[-1]]
+        sums = np.add.reduceat(mass * given.means()[: given.bins], starts)
+        means[name] = sums / np.add.reduceat(mass, starts)
         cut[name] = Numeric(
-            edges=[*lows[lows < given.edges[-1]].tolist(), given.upper],
+            edges=[*given.edges[starts].tolist(), given.upper],
             integer=given.integer,
             nullable=given.nullable,
             special=given.special,
             decimals=given.decimals,
         )
-    return _replaced(domain, cut)
+    return _replaced(domain, cut), means
 
 
 def _replaced(domain: Domain, attributes: Mapping[str, Attribute]) -> Domain:
@@ -284,8 +290,8 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
                 name: integer_sums(codes[:, names.index(name)], fine[name].size, counts)
                 for name in wide
             }
-            domain = cut_domain(fine, exact, parts["groups"], source)
-            columns = self._plan(domain.plain(names))
+            domain, means = cut_domain(fine, exact, parts["groups"], source)
+            columns = self._plan(domain.plain(names), means)
         groupings = [
             (groups[cast(Any, fine[name]).codes_in(domain[name])] if name in wide else groups, n)
             for name, (groups, n) in zip(names, self._groups(columns), strict=True)
@@ -322,8 +328,8 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         """How scores and labels belong together, and the label of each code."""
         raise NotImplementedError
 
-    def _plan(self, domain):
-        """What is public about each column; checks the parameters."""
+    def _plan(self, domain, means=MappingProxyType({})):
+        """What is public about each column, or released: means of bins; checks the parameters."""
         raise NotImplementedError
 
     def _groups(self, columns):
@@ -367,7 +373,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
 class ModelOfGroups(ModelOfLabels):
     """A model of a label that knows of each column its group, and nothing else."""
 
-    def _plan(self, domain):
+    def _plan(self, domain, means=MappingProxyType({})):
         most = self.max_groups
         max_groups = None if most is None else as_integer(most, "max_groups", 2)
         return {name: group_values(domain[name], max_groups) for name in domain.names}
@@ -518,7 +524,12 @@ class _FeatureColumn:
     scale: FloatArray
 
 
-def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_FeatureColumn]:
+def feature_columns(
+    domain: Domain,
+    one_hot: Any,
+    max_groups: int,
+    means: Mapping[str, FloatArray] = MappingProxyType({}),
+) -> list[_FeatureColumn]:
     """Features of all columns of a domain.
 
     Parameters
@@ -528,6 +539,8 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
         Which columns of numbers become indicators too: none, or all.
     max_groups : int
         Most indicators of ordered values.
+    means : mapping of str to ndarray of shape (n_bins,)
+        Means of the bins of some numbers, see `cut_domain`; of others bins are filled evenly.
 
     Raises
     ------
@@ -547,7 +560,7 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
     return [
         _indicators(name, attribute, max_groups)
         if one_hot == "all" or not _is_number(attribute)
-        else _number(name, attribute)
+        else _number(name, attribute, means.get(name))
         for name, attribute in domain.items()
     ]
 
@@ -587,13 +600,15 @@ def _indicators(name: str, attribute: Attribute, max_groups: int) -> _FeatureCol
     return _FeatureColumn(name, labels, grouping.groups, column, codes, np.zeros(n), np.ones(n))
 
 
-def _number(name: str, attribute: Any) -> _FeatureColumn:
+def _number(name: str, attribute: Any, released: FloatArray | None) -> _FeatureColumn:
     """The mean of the bin, and an indicator of each special value and of missing ones."""
     grouping = group_values(attribute, attribute.bins)
-    means = attribute.means()[: attribute.bins]
+    means = attribute.means()[: attribute.bins] if released is None else released
     groups, n_bins = grouping.groups, len(grouping.chain or ())
     n_others = len(grouping.labels) - n_bins
     low, high = float(attribute.lower), float(attribute.upper)
+    if released is not None:
+        low, high = float(means[0]), float(means[-1])
     # A range of one value says nothing: its codes are 0.
     middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
     codes = np.zeros((len(groups), 1 + n_others))

@@ -15,6 +15,7 @@ import contextlib
 import copy
 import gc
 import math
+import numbers
 import os
 import random
 import secrets
@@ -281,8 +282,8 @@ class Call(NamedTuple):
     Attributes
     ----------
     mechanism : str
-        Which distribution the answer has: "discrete_laplace", "selection", "buckets", "top_k",
-        "top_k, together", "threshold", "stream", "sparse_counts" or "line".
+        Which distribution the answer has: "discrete_laplace", "max_norm", "selection", "buckets",
+        "top_k", "top_k, together", "threshold", "stream", "sparse_counts" or "line".
     values : ndarray of int64
         Exact values, the only part that may depend on records. For "sparse_counts" the distinct
         rows of a table, each with its count in the last column; for "line" the first integer and
@@ -615,6 +616,53 @@ def warn_after_charge(message: str, category: type[Warning] = UserWarning) -> No
         with warnings.catch_warnings():
             warnings.simplefilter("always", category)
             warnings.warn(message, category, stacklevel=level)
+
+
+# --- seeds of private noise are hidden: anyone who knows one can subtract the noise
+
+
+class Seed(int):
+    """The seed of private noise: an integer whose repr hides its value.
+
+    Pipelines, searches and notebooks print the parameters of the estimators inside them.
+    """
+
+    def __repr__(self) -> str:
+        return "<seeded: no guarantee>"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[type[Seed], tuple[int]]:
+        return Seed, (int(self),)
+
+    # As for an int: clone() compares parameters by identity.
+    def __copy__(self) -> Seed:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Seed:
+        return self
+
+
+class HidesSeed:
+    """Keeps an integer ``random_state``, which draws private noise, as a `Seed`."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "random_state":
+            value = as_seed(value)
+        super().__setattr__(name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Files of other libraries hold a plain number.
+        if "random_state" in state:
+            state = {**state, "random_state": as_seed(state["random_state"])}
+        # Some base classes have none, and object has none.
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
+
+def as_seed(value: Any) -> Any:
+    """``value``, as a `Seed` if it is an integer."""
+    known = isinstance(value, bool | np.bool_ | Seed)
+    return Seed(value) if isinstance(value, numbers.Integral) and not known else value
 
 
 # --- the code of others, run on records: how much it draws from a generator may depend on a record,

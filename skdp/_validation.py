@@ -210,6 +210,27 @@ def places_by_group(groups: IntArray, n_groups: int) -> list[IntArray]:
     return np.split(np.argsort(groups, kind="stable"), ends[:-1])
 
 
+def project_to_simplex(values: ArrayLike, total: float) -> FloatArray:
+    """Nearest point of {x >= 0, sum = total} by least squares; zeros if there is no such point.
+
+    Parameters
+    ----------
+    values : array-like
+    total : float
+
+    Returns
+    -------
+    ndarray of float64, of the shape of ``values``
+    """
+    v = np.asarray(values, dtype=np.float64)
+    if total <= 0:
+        return np.zeros(v.shape)
+    ordered = np.sort(v, axis=None)[::-1]
+    shift = (np.cumsum(ordered) - total) / np.arange(1, v.size + 1)
+    last = int(np.flatnonzero(ordered > shift)[-1])
+    return np.maximum(v - shift[last], 0.0)
+
+
 def running_sums(values: NDArray[Number]) -> NDArray[Number]:
     """Zero, then the sum up to and including each element: one more than there are elements.
 

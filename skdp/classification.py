@@ -16,7 +16,14 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from ._random import sampling_generator
-from ._validation import IntArray, as_integer, as_sample_size, check_choice, exclusive_cumsum
+from ._validation import (
+    IntArray,
+    as_integer,
+    as_sample_size,
+    check_choice,
+    exclusive_cumsum,
+    project_to_simplex,
+)
 from .algorithms.additive import TUNING as ADDITIVE
 from .algorithms.additive import class_shares
 from .algorithms.diffgen import diffgen, diffgen_parts, projected_histogram, projection_parts
@@ -45,7 +52,6 @@ from .base import (
     warn_of_emptiness,
 )
 from .domain import Level
-from .hierarchy import project_to_simplex
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .release.rounding import count_records, shuffled_line
 from .release.sampling import METHODS

@@ -70,7 +70,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         - "auto": a noisy tree of boxes, or in up to three dimensions a noisy grid that keeps its
           filled cells; k-means with many starts on it; and rounds over the rows in
           which distances to the centroids are clipped. With more than 50 columns clusters are found
-          in a random projection of the columns. The most accurate.
+          in a random projection of the columns. With more than three columns, and less than 20
+          records times epsilon for each, one center. The most accurate.
         - "lloyd": Lloyd's algorithm, each of ``n_rounds`` rounds under noise (DPLloyd).
         - "lloyd-improved": the same with starts that are spread out, the best split of a round's
           budget, and a number of rounds computed from epsilon (DPLloyd-Impr).
@@ -115,8 +116,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
-        In the units of ``X``. With more than 50 columns fewer clusters are found where the noise of
-        more would hide what they gain: further centroids repeat them, and get no rows.
+        In the units of ``X``. With more than three columns fewer clusters are found where the noise
+        of more would hide what they gain: further centroids repeat them, and get no rows.
     cluster_counts_ : ndarray of shape (`n_clusters_`,) or None
         Noisy numbers of rows of the clusters, where the algorithm measures them; they may be
         negative.
@@ -127,8 +128,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         validity of Ray and Turi. None where ``n_clusters`` is one number.
     synopsis_ : Synopsis or None
         The noisy grid or tree, where the algorithm has one: query it or draw rows from it. None
-        for more than 50 columns with "auto". There are no intervals for a tree, nor for a large
-        grid, where only the cells that rise above the noise are kept and the others count as empty.
+        for more than 50 columns with "auto", and for one center. There are no intervals for a tree,
+        nor for a large grid, where only the cells that rise above the noise are kept and the others
+        count as empty.
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts.
     n_features_in_ : int

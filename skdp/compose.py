@@ -41,7 +41,7 @@ from .domain import Categorical, Domain, Numeric
 from .exceptions import DomainError, TrainingError
 from .inspection import Step, child, ledgers, price, trained, walk
 from .synthesis import MarginalSynthesizer
-from .tables import Frame, Layout, as_frame, count_rows, take_rows
+from .tables import Frame, Layout, as_frame, build_frame, count_rows, take_rows
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
@@ -89,10 +89,11 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 
     # Parameter that declares the label.
     _label: ClassVar[str]
-    # The private model that is fitted where no estimator is given, and what is fitted to the only
-    # prediction.
+    # The private model that is fitted where no estimator is given.
     _default: ClassVar[Any]
-    _constant: ClassVar[Any]
+    # From domain and target what may be predicted; refuses a label that does not fit the task. An
+    # estimator is trained where the release shows two of these, or all.
+    _answers: ClassVar[Any]
 
     def _reader(self) -> Any:
         """What reads the true rows: the synthesizer, the default one, or the default model."""
@@ -109,13 +110,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                 raise ValueError(
                     f"{type(self).__name__} got a synthesizer, which reads the rows, and "
                     + (f"{given} beside it: give them to it." if given else "no estimator.")
-                    + " Without a synthesizer give epsilon, domain and the label."
                 )
-        elif self.epsilon is None:
-            raise ValueError(
-                f"{type(self).__name__} needs epsilon=, the privacy budget of a fit, or a "
-                "synthesizer that has its own."
-            )
         if self.estimator is None:
             return self._default(**params, **{self._label: getattr(self, self._label)})
         reader = self.synthesizer
@@ -129,17 +124,6 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                 f"{type(self).__name__} as FrozenEstimator(synthesizer)."
             )
         return reader
-
-    def _label_attribute(self) -> Any:
-        """Declaration of the label, or None where the synthesizer declares it."""
-        return getattr(self, self._label)
-
-    def _answers(self, domain: Domain, target: str) -> Any:
-        """What may be predicted; refuses a label that does not fit the task.
-
-        An estimator is trained where the release shows two of these, or all.
-        """
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge, release, and train on the release.
@@ -178,7 +162,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         require_y(self, y)
         if isinstance(reader, FrozenEstimator):
             check_is_fitted(release := reader.estimator)
-            if self._label_attribute() is not None or getattr(release, "target", None) is None:
+            if getattr(self, self._label) is not None or getattr(release, "target", None) is None:
                 raise ValueError(
                     "A frozen release already has its label, in the column that its target= names: "
                     f"fit it with a target, and give {type(self).__name__} no label of its own."
@@ -195,9 +179,9 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         """Fit the default model, which charges and reads by itself."""
         # No parameter of the models by themselves.
         model.verbose = self.verbose
-        released = vars(model.fit(X, y))
-        names = ("classes_", "n_features_in_", "feature_names_in_", "privacy_loss_")
-        self._replace(estimator_=model, **{n: released[n] for n in names if n in released})
+        kept = ("classes_", "n_features_in_", "feature_names_in_", "privacy_loss_")
+        released = vars(model.fit(X, y)).items()
+        self._replace(estimator_=model, **{name: it for name, it in released if name in kept})
         return self
 
     def _replace(self, **released: Any) -> None:
@@ -211,10 +195,11 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         release, name = clone(reader), type(self).__name__
         domain, target = release.domain, release.target
         given = {"classes": release.classes} if hasattr(release, "classes") else {}
-        if given.get("classes") is not None and self._label_attribute() is not None:
-            raise ValueError(f"Both this {name} and its synthesizer have classes=. Give one.")
-        for label in (*given.values(), self._label_attribute()):
-            domain, target = declare_label(domain, rows, target, label)
+        label = getattr(self, self._label)
+        if isinstance(self, PrivateRegressor) and label is not None:
+            label = Numeric(*label)
+        for each in (*given.values(), label):
+            domain, target = declare_label(domain, rows, target, each)
         if target is None:
             raise DomainError(
                 "No column is declared as the label: give the synthesizer a target= (a column of "
@@ -241,14 +226,13 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             if len(shown) >= min(2, len(answers)):
                 self.estimator_ = fit_clone(self.estimator, drawn, y, weight, rng)
             else:
-                self.estimator_ = self._constant().fit([[0.0]], [*shown, *answers][:1])
+                constant = DummyClassifier() if self._label == "classes" else DummyRegressor()
+                self.estimator_ = constant.fit([[0.0]], [*shown, *answers][:1])
         except BaseException as error:
             reraise_interrupts(error)
             raise TrainingError(
-                f"The release was made and paid for, but {type(self.estimator).__name__} could not "
-                f"be trained on it: {type(error).__name__}: {error}\nThe release is kept: it is "
-                "synthesizer_ of this model and synthesizer of this error. Training on it "
-                "again costs nothing: "
+                f"{type(self.estimator).__name__} failed: {type(error).__name__}: {error}\nThe "
+                "release is paid for, and kept as synthesizer_. Training on it again is free: "
                 f"{type(self).__name__}(another_estimator, FrozenEstimator(release)).fit(X, y).",
                 release,
             ) from error
@@ -275,8 +259,10 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             for rows in (np.maximum(codes, rare), codes)
         )
         names = [name for name in layout.given if name != target and name in domain]
-        X = layout.build({name: drawn[name] for name in names}) if draws else codes[:, :4] % 2
-        asked = layout.build(declared_rows(every, domain, names, target)) if draws else X
+        X, asked = (
+            build_frame(declared_rows(rows, domain, names, target), layout) if draws else codes % 2
+            for rows in (drawn, every)
+        )
         y = drawn[target].astype(object).to_numpy()
         # Private estimators within it would charge their ledgers.
         inner = clone(self.estimator)
@@ -287,13 +273,12 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                 fit_clone(inner, X, y, None, rng).predict(asked)
         except Exception as error:
             raise ValueError(
-                f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried "
-                f"on {n:,} rows drawn from the declared domain, with every label and, in nullable "
-                f"columns, with gaps, it raised {type(error).__name__}: {error}\nNothing was read "
-                "or spent. Text and dates need an encoder, also for categories that drawn rows may "
-                "lack (handle_unknown='ignore', or 'use_encoded_value' with unknown_value=-1), and "
-                "gaps an imputer, inside the estimator. If it needs other rows than these, fit the "
-                "synthesizer first, and pass it as FrozenEstimator(synthesizer)."
+                f"{type(self.estimator).__name__} cannot be trained on {n:,} rows drawn from the "
+                "declared domain, with every label and, in nullable columns, gaps: "
+                f"{type(error).__name__}: {error}\nNothing was read or spent. It needs encoders of "
+                "text and dates, also for categories that drawn rows may lack (handle_unknown="
+                "'ignore', or 'use_encoded_value' with unknown_value=-1), and imputers of gaps. If "
+                "it needs other rows, fit the synthesizer first: FrozenEstimator(synthesizer)."
             ) from error
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -369,7 +354,7 @@ class _DefaultClassifier(ModelOfClasses):
     """
 
     # A fifth of the rest of epsilon is that of a model.
-    _least_epsilon = 10 * ModelOfClasses._least_epsilon
+    _least_share = Fraction(1, 10)
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""
@@ -390,7 +375,7 @@ class _DefaultClassifier(ModelOfClasses):
             bound = self._contributions(loss, source, rows, fine)
             table = count_rows(rows, fine.plain(wide), bound, together=(1,))
             exact = {name: table.dense([place]) for place, name in enumerate(wide)}
-            domain = cut_domain(fine, exact, noise["groups"], source)
+            domain, _ = cut_domain(fine, exact, noise["groups"], source)
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
         given |= {"domain": domain, "target": target, "classes": None}
 
@@ -550,7 +535,6 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
 
     _label = "classes"
     _default = _DefaultClassifier
-    _constant = DummyClassifier
 
     def _answers(self, domain: Domain, target: str) -> Any:
         return label_classes(domain, target)[0]
@@ -664,10 +648,6 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     _label = "target_range"
     _default = _DefaultRegressor
-    _constant = DummyRegressor
-
-    def _label_attribute(self) -> Numeric | None:
-        return None if self.target_range is None else Numeric(*self.target_range)
 
     def _answers(self, domain: Domain, target: str) -> Any:
         number_link(domain, target)

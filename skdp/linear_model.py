@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,10 +55,10 @@ class _LinearEstimator(ModelOfLabels):
     _loss: ClassVar[str]
     _solvers: ClassVar[tuple[str, ...]] = _SOLVERS
 
-    def _plan(self, domain):
+    def _plan(self, domain, means=MappingProxyType({})):
         check_choice(self.solver, "solver", self._solvers)
         max_groups = as_integer(self.max_groups, "max_groups", 2)
-        columns = feature_columns(domain, self.one_hot, max_groups)
+        columns = feature_columns(domain, self.one_hot, max_groups, means)
         self._check_search(1 + sum(len(each.labels) for each in columns))
         if self.solver == "functional":
             check_pairs(columns)

@@ -34,6 +34,7 @@ from .base import (
     NoScore,
     PrivateEstimator,
     declare_label,
+    epsilon_of_row,
     match_rows,
     require_y,
     warn_of_emptiness,
@@ -448,9 +449,11 @@ def most_frequent_items(
     check_choice(method, "method", METHODS)
     less_noise = 2 * bound**2 * (1 - share) ** 2 <= number**2
     everything = less_noise and method in ("one-shot", "auto")
-    parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
-    exact, least = as_epsilon(epsilon), min(filter(None, parts.values()))
-    PrivateEstimator._epsilon_of_row(exact, bound, Fraction(least))
+    parts = {"selection": 1 - share, "counts": share}
+    if everything:
+        parts = {"counts": Fraction(1)}
+    exact = as_epsilon(epsilon)
+    epsilon_of_row(exact, bound, min(filter(None, parts.values())))
     entries = _entries(baskets, "baskets")
     people = None if persons is None else _entries(persons, "persons")
     if people is not None and len(entries) != len(people):

@@ -84,9 +84,14 @@ def assert_paid(estimator, ledger, epsilon):
     assert ledger.spent == exact
 
 
+def hashes(estimator):
+    """A hash of each thing that a fit has released."""
+    return {k: joblib.hash(v) for k, v in vars(estimator).items() if k.endswith("_")}
+
+
 def fingerprint(estimator):
     """A hash of everything that a fit has released."""
-    return joblib.hash({k: v for k, v in vars(estimator).items() if k.endswith("_")})
+    return joblib.hash(hashes(estimator))
 
 
 def shown(estimator):

@@ -108,7 +108,7 @@ class Branch:
     ) -> Iterator[tuple[str, str, int]]:
         """Containers and odd values, each with the column that holds the value."""
         names = [name for name in CONTAINERS if unit is None or name.startswith("columns")]
-        if self.name == "private_score, brier_score":
+        if self.name == "private_score, log_loss of three":
             names.remove("lists")  # probabilities of three labels are an array or a frame
         turn = zlib.crc32(self.name.encode())
         values = list(ODD_VALUES)

@@ -112,27 +112,6 @@ def test_an_epsilon_is_written_or_refused_before_the_charge(tmp_path):
     assert skdp.Synopsis.load(tmp_path / "view").privacy_loss.epsilon == epsilon
 
 
-@over("epsilon", [0, -1, math.nan, math.inf, "1", None, True, [1], 1 + TINY, 10**400])
-def test_bad_epsilons_are_refused(epsilon, tmp_path):
-    ledger, path = PrivacyLedger(1), tmp_path / "x.db"
-    calls = [lambda: PrivacyLoss(epsilon), lambda: ledger.charge("x", epsilon)]
-    if epsilon is not None:
-        # A ledger without a total only counts.
-        calls += [lambda: PrivacyLedger(epsilon), lambda: PrivacyLedger(epsilon, path)]
-    for call in calls:
-        with pytest.raises((ValueError, TypeError), match="epsilon"):
-            call()
-    assert ledger.spent == 0 and not path.exists()
-
-
-def test_names_are_texts():
-    ledger = PrivacyLedger(1)
-    for call in (lambda: ledger.charge("", 0.1), lambda: PrivacyLedger(1, name=3)):
-        with pytest.raises(TypeError, match="name"):
-            call()
-    assert ledger.spent == 0
-
-
 def test_frame(make_ledger):
     ledger = make_ledger(5)
     empty = ledger.to_frame()
@@ -312,17 +291,12 @@ def test_restart(tmp_path, monkeypatch):
     again.charge("y", 0.05)
     assert ledger.spent == again.spent == Fraction(3, 20)
     assert (again.name, again.path, again.epsilon) == (ledger.name, ledger.path, ledger.epsilon)
+    with pytest.raises(ValueError, match="has the total epsilon=0.3, but epsilon=2 was given"):
+        PrivacyLedger(2, tmp_path / odd)
     # An empty file becomes a ledger.
     (tmp_path / "empty").touch()
     PrivacyLedger(1, tmp_path / "empty").charge("x", 0.5)
     assert PrivacyLedger(1, str(tmp_path / "empty")).spent == Fraction(1, 2)
-
-
-def test_another_total_is_an_error(path):
-    PrivacyLedger(1, path)
-    with pytest.raises(ValueError, match="has the total epsilon=1, but epsilon=2 was given"):
-        PrivacyLedger(2, path, name="late")
-    assert PrivacyLedger(path=path).name is None
 
 
 # --- units of privacy
@@ -391,7 +365,6 @@ DAMAGED = "damaged|Cannot use"
         ("UPDATE charges SET spent = '0'", DAMAGED),
         ("UPDATE charges SET epsilon = '1/20'", DAMAGED),
         ("UPDATE charges SET parts = '[1]'", DAMAGED),
-        ("UPDATE charges SET time = '2020-01-01T00:00:00+00:00' WHERE id = 2", DAMAGED),
         ("UPDATE charges SET time = 'yesterday'", DAMAGED),
         ("DROP TABLE charges", DAMAGED),
         ("DELETE FROM charges WHERE id = 1", DAMAGED),
@@ -429,26 +402,13 @@ def test_a_directory_and_a_missing_one(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_read_only_file(path):
-    ledger = PrivacyLedger(1, path)
-    ledger.charge("x", 0.25)
-    path.chmod(0o444)
-    for one in (ledger, PrivacyLedger(1, path)):
-        with pytest.raises(LedgerError, match="read-only"):
-            one.charge("y", 0.25)
-        assert one.spent == Fraction(1, 4) and len(one.to_frame()) == 1
-    path.chmod(0o644)
-    ledger.charge("y", 0.25)
-    assert ledger.spent == Fraction(1, 2)
-
-
 def test_a_charge_waits_for_a_lock_and_is_refused_at_last(path, monkeypatch):
     monkeypatch.setattr(FileStore, "BUSY_SECONDS", 0.1)
     ledger = PrivacyLedger(1, path)
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN EXCLUSIVE")
     for use in (lambda: ledger.charge("x", 0.5), lambda: PrivacyLedger(1, path)):
-        with pytest.raises(LedgerError, match="locked by another process"):
+        with pytest.raises(LedgerError, match="database is locked. Nothing was spent"):
             use()
     # Longer than any machine is busy.
     monkeypatch.setattr(FileStore, "BUSY_SECONDS", 250.0)

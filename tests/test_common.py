@@ -25,6 +25,7 @@ from fitted import (
     case_of,
     fingerprint,
     fit,
+    hashes,
     refuse_to_read,
     seeded_fit,
     shown,
@@ -281,10 +282,12 @@ def test_a_crash_after_the_charge_leaves_it_spent(case, monkeypatch):
 def test_equal_seeds_give_equal_releases_and_others_differ(case):
     first = seeded_fit(case.name).estimator
     again, other = (fit(case.make(random_state=s), SECRETS) for s in (SEED, 8))
-    assert fingerprint(first) == fingerprint(again)
-    assert fingerprint(first) != fingerprint(other)
-    unseeded = {fingerprint(fit(case.make())) for _ in range(2)}
-    assert len(unseeded) == 2
+    assert hashes(first) == hashes(again)
+    assert hashes(first) != hashes(other)
+    # A clipper's releases are alike in a quarter of all pairs; twenty of them are in 1 of 1e8.
+    unseeded = (fingerprint(fit(case.make())) for _ in range(20))
+    first = next(unseeded)
+    assert any(each != first for each in unseeded)
 
 
 # Numbers on a fitted estimator that follow from public facts. All others are released. The axis of

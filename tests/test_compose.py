@@ -87,7 +87,7 @@ REGRESSOR = skdp.PrivateRegressor
 @over(
     "model, error, message",
     [
-        (labelled(SEVERAL, **TEXTS), ValueError, "Both target='income' and classes="),
+        (labelled(SEVERAL, **TEXTS), ValueError, "twice, as target='income' and by classes="),
         (labelled(SEVERAL, None), skdp.DomainError, "No column is declared as the label"),
         (labelled(SEVERAL, "age"), skdp.DomainError, "of intervals"),
         (labelled(SEVERAL, "wage"), skdp.DomainError, "wage"),
@@ -95,13 +95,13 @@ REGRESSOR = skdp.PrivateRegressor
         (labelled(FITTED[None], None), ValueError, "already has its label"),
         (labelled(FITTED["income"], None, **TEXTS), ValueError, "give PrivateClassifier no"),
         (labelled(SEVERAL, model=REGRESSOR), skdp.DomainError, "PrivateClassifier"),
-        (labelled(NUMBERS, "a", REGRESSOR, target_range=(0, 1)), ValueError, "Both target"),
+        (labelled(NUMBERS, "a", REGRESSOR, target_range=(0, 1)), ValueError, "declared twice"),
         (labelled(NUMBERS, None, REGRESSOR), skdp.DomainError, "target_range"),
         # Without an estimator, or with one and the parameters of the default release.
-        (skdp.PrivateClassifier(), ValueError, "needs epsilon="),
+        (skdp.PrivateClassifier(domain=DOMAIN, target="income"), TypeError, "epsilon"),
         (skdp.PrivateClassifier(None, SEVERAL), ValueError, "no estimator"),
         (labelled(SEVERAL, epsilon=1), ValueError, "beside it"),
-        (labelled(GRID, None, **TEXTS), ValueError, "Both this PrivateClassifier"),
+        (labelled(GRID, None, **TEXTS), ValueError, "declared twice"),
         (skdp.PrivateClassifier(**DEFAULT), ValueError, "No column is declared as the label"),
         (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-05"),
     ],
@@ -221,14 +221,16 @@ def test_rows_are_predicted_as_a_fit_reads_them(how, frozen):
     assert days == ["2020-02-03", "2020-01-01", "2020-12-31", None]
 
 
-def test_a_gap_in_one_row_to_predict_does_not_change_the_type_of_others():
-    domain = {"n": skdp.Numeric(0, 4, integer=True), "b": [False, True], "label": [0, 1]}
-    rows = pd.DataFrame({"n": [1, 2, 3] * 9, "b": [True, False, True] * 9, "label": [0, 1, 1] * 9})
+def test_no_gap_changes_the_type_of_other_rows_to_predict_which_is_that_of_training_rows():
+    domain = {"n": skdp.Numeric(0, 4, integer=True), "b": [False, True], "c": [1, 2]}
+    domain["label"] = [0, 1]
+    rows = pd.DataFrame({"n": [1, 2, 3], "b": [True, False, True], "c": 2, "label": [0, 1, 1]})
     release = skdp.MarginalSynthesizer(epsilon=1, domain=domain, target="label").fit(rows)
-    whole = rows[["n", "b"]][:2]
-    holed = pd.DataFrame({"n": [1, 2, None], "b": [True, False, None]})
+    whole = rows[["n", "b", "c"]][:2]
+    holed = pd.DataFrame({"n": [1, 2, None], "b": [True, False, None], "c": [2, 2, None]})
     one, other = release.prepare(whole), release.prepare(holed)
     pd.testing.assert_frame_equal(one, other[:2])
+    assert (release.make_training_set(9)[0].dtypes == one.dtypes).all()
     assert one["n"].dtype == "int64" and other["n"].tolist() == [1, 2, 2]
 
 

@@ -7,9 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from boxed import quieted
-from designs import refused
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from loops import over
 
 import skdp
@@ -18,7 +15,6 @@ from skdp.hierarchy import Tree
 
 AGES = np.random.default_rng(0).integers(0, 40, 500).astype(float)
 GRADES = Categorical(["low", "middle", "high"], ordered=True)
-HALVES = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
 NESTED = [(0, 40), (0, 5), (5, 40), (5, 20), (20, 40), *[(i, i + 1) for i in range(5, 20)]]
 
 # Histograms of 40 bins, one for each way to make a tree and a budget.
@@ -99,42 +95,6 @@ def test_every_form_of_a_query(monkeypatch):
 
 
 # --- the estimates are least squares
-
-
-@given(
-    st.integers(2, 24),
-    st.fixed_dictionaries(
-        {
-            "branching": st.integers(2, 5),
-            "budget": st.sampled_from(["auto", "uniform"]),
-            "consistency": st.sampled_from(["blue", "iterative"]),
-            "random_state": st.integers(0, 1000),
-        }
-    ),
-)
-@settings(max_examples=25)
-def test_estimates_and_errors_are_dense_least_squares(n, ways):
-    rows = np.random.default_rng(ways["random_state"]).integers(0, n, 60)
-    estimator = RangeTreeHistogram(epsilon=0.5, domain=Numeric(0, n, n), **ways).fit(rows)
-    tree, variances = estimator.tree_, estimator.blue_.noise_variances
-    used = np.isfinite(variances)
-    bins = np.arange(n)
-    A = (bins >= tree.lower[:, None]) & (bins < tree.upper[:, None])
-    weight = 1 / np.sqrt(variances[used])[:, None]
-    x, *_ = np.linalg.lstsq(
-        A[used] * weight, estimator.noisy_counts_[used] * weight[:, 0], rcond=None
-    )
-    covariance = np.linalg.inv((A[used] * weight).T @ (A[used] * weight))
-    np.testing.assert_allclose(estimator.node_counts_, A @ x, atol=2e-5)
-    start = ways["random_state"] % n
-    query = (bins >= start).astype(float)
-    assert estimator.count((start, n)) == pytest.approx(query @ x, abs=1e-4)
-    expected = math.sqrt(query @ covariance @ query)
-    assert estimator.count((start, n), return_interval=True).std == pytest.approx(expected)
-    table = estimator.to_frame()
-    assert table["x0"].iloc[-1] == pd.Interval(n - 1, n, closed="left")
-    np.testing.assert_allclose(table["count"], x, atol=1e-4)
-    np.testing.assert_allclose(table["std_error"], np.sqrt(np.diag(covariance)))
 
 
 # --- the error that is reported is the error that is made
@@ -253,24 +213,6 @@ def test_the_plan_is_the_error_of_the_release(shape):
 
 
 # --- what may be passed
-
-
-@over(
-    "changes, error, message",
-    [
-        ({"branching": 3, "tree": NESTED}, ValueError, "branching"),
-        ({"branching": 7, "budget": [1, -1, 1]}, ValueError, "negative"),
-        ({"partition": "dawa", "branching": 2}, ValueError, "makes the tree and its budget"),
-        ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "tile"),
-        ({"tree": [(0, 39)]}, ValueError, "39 bins"),
-        ({"domain": Domain({"a": GRADES, "b": GRADES})}, skdp.DomainError, "2"),
-        # A share for each node.
-        ({"tree": HALVES, "budget": [0.5, 0.6, 0.5]}, ValueError, "more than 1"),
-        ({"tree": HALVES, "budget": [0, 1, 0]}, ValueError, "so it is not measured"),
-    ],
-)
-def test_bad_parameters_cost_nothing(changes, error, message):
-    refused(histogram(**changes), error, message, AGES)
 
 
 @over(

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import random
 import re
 import warnings
 from collections import deque
@@ -25,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 import skdp
 from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score, private_score
 from skdp.model_selection._metrics import TABLE, answers_of
-from skdp.tables import as_column, as_frame, as_labels, identities, object_array, row_taker
+from skdp.tables import as_labels, object_array, row_taker
 
 # --- what is read
 
@@ -71,30 +70,6 @@ def test_one_nested_label_changes_no_other():
         assert labels[:100].tolist() == ["low", "high"] * 50
     score = private_score([*column, [1, 2]], ["low"] * 101, "accuracy", epsilon=10_000)
     assert float(score) == pytest.approx(50 / 101)
-
-
-@over("y", [{"a": 1}, (x for x in "ab"), 5, np.zeros((2, 2))])
-def test_containers_that_are_no_column_are_refused_before_the_charge(y):
-    ledger = skdp.PrivacyLedger()
-    with pytest.raises((TypeError, ValueError)):
-        private_score(y, ["a", "b"], "accuracy", epsilon=1, ledger=ledger)
-    with pytest.raises((TypeError, ValueError)):
-        skdp.GridSynthesizer(epsilon=1, domain=DOMAIN, target="income", ledger=ledger).fit(
-            people(2).drop(columns="income"), y
-        )
-    assert ledger.spent == 0
-
-
-def test_whose_a_row_is_depends_on_no_other_row():
-    # complex(1) equals 1, and tells nobody: whichever of the two came first was taken for both.
-    for odd in (1 + 0j, *hostile()):
-        alone, *first = identities(as_column(object_array([odd, 1, 2, 1]), "who"))
-        last = identities(as_column(object_array([1, 2, 1, odd]), "who"))[:3]
-        assert alone not in first and 0 <= first[0] == first[2] != first[1] >= 0
-        assert (last[0] == last[2]) and last[0] >= 0 and last[1] >= 0 and last[0] != last[1]
-        # As a row among others it is one without values, whatever its class or length says.
-        if type(odd) not in (list, np.ndarray):
-            assert as_frame([["a"], odd]).column("x0").objects()[0] == "a"
 
 
 # --- baskets
@@ -259,20 +234,6 @@ def test_what_is_no_exception_stays_inside(error):
     assert scorer(Answers(lambda X: np.zeros(len(X))), rows[:2], [0, Panics(0)]) == 0.5
 
 
-def test_predictions_that_draw_tell_no_number_of_rows():
-    def draw(X):
-        return np.where(np.random.random(len(X)) < 0.5, 0, [random.random() > 2])  # noqa: NPY002
-
-    scorer = of_model(epsilon=10_000)
-    later = set()
-    for n_rows in (1, 3_000):
-        np.random.seed(1)  # noqa: NPY002
-        random.seed(1)
-        scorer(Answers(draw), np.zeros((n_rows, 1)), np.zeros(n_rows))
-        later.add((np.random.random(), random.random()))  # noqa: NPY002
-    assert len(later) == 1
-
-
 def test_true_rows_are_predicted_after_the_charge():
     called = []
     answers = Answers(lambda X: called.append(len(X)) or np.zeros(len(X)))
@@ -281,16 +242,6 @@ def test_true_rows_are_predicted_after_the_charge():
     with pytest.raises(skdp.BudgetExceededError):
         scorer(answers, np.zeros((3, 1)), np.zeros(3))
     assert called == []
-
-
-@over("bounds", [(0, 1e150), (0, 1e-200), (1e99, 1e99 + 1), (0,), 5, (0, 10**400)])
-def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
-    given = {"metric": "mean_squared_error", "domain": bounds, "ledger": skdp.PrivacyLedger()}
-    with pytest.raises(ValueError, match="domain"):
-        private_score([1.0], [1.0], epsilon=1, **given)
-    with pytest.raises(ValueError, match="domain"):
-        PrivateGridSearchCV(strict(), {"n_samples": [5]}, **given).fit(X, Y)
-    assert given["ledger"].spent == 0
 
 
 # --- a release of nobody

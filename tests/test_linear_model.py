@@ -79,6 +79,20 @@ def test_searches_take_their_parameters(solver, rounds, monkeypatch):
             skdp.PrivateLogisticRegression(**{**given, **wrong}).fit(rows, ill)
 
 
+def test_slopes_of_numbers_with_a_long_tail():
+    # Most records of the last groups lie near their lower ends: with their middles it is 0.3.
+    rng = np.random.default_rng(0)
+    x = np.minimum(rng.lognormal(size=(10_000, 1)), 100)
+    y = rng.random(10_000) < 1 / (1 + np.exp(0.7 * x[:, 0] - 2))
+    models = [
+        skdp.PrivateLogisticRegression(
+            epsilon=1, domain=[(0.0, 100.0)], classes=[False, True], random_state=seed
+        ).fit(x, y)
+        for seed in range(8)
+    ]
+    assert np.mean([model.coef_ for model in models]) < -0.45
+
+
 def test_coefficients_are_in_units_of_the_columns():
     rows, pay, _ = people()
     model = skdp.PrivateLinearRegression(

@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp
 from skdp.accounting import LedgerError
+from skdp.inspection import privacy_report
 from skdp.model_selection import PrivateGridSearchCV
 from skdp.model_selection._cross_val import prepaid_clones
 
@@ -251,6 +252,7 @@ def test_a_ledger_in_the_grid_is_charged_once_for_the_search_and_no_second_one(g
     ):
         with pytest.raises(ValueError, match="2 ledgers were found.*in the grid too.*'other'"):
             search.fit(X, Y["classifier"])
+        assert "has 2 ledgers" in privacy_report(search).reasons[0]
     assert poor.spent == other.spent == 0
 
 

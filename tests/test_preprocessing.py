@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from designs import refused
 from loops import over
 
 import skdp
@@ -70,11 +69,3 @@ def test_wide_bounds_cost_little(high):
     finest = high * 2.0**-30
     assert clipper.lower_[0] == pytest.approx(38.4, abs=4 + 2 * finest)
     assert clipper.upper_[0] == pytest.approx(61.6, abs=4 + 2 * finest)
-
-
-def test_bad_parameters_cost_nothing():
-    clipper = skdp.PrivateQuantileClipper(domain=(0, 1), quantiles=(0.5, 0.5))
-    refused(clipper, ValueError, "quantiles", X)
-    refused(clipper.set_params(domain=(0, 1e-315), quantiles=(0, 1)), ValueError, "too close", X)
-    scaler = skdp.PrivateStandardScaler(domain=([0, 0, 0], [1, 1, 1]))
-    refused(scaler, skdp.DomainError, "domain", X)

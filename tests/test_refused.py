@@ -130,6 +130,12 @@ def quantiles(**changed):
     return skdp.private_quantiles(**given | changed, ledger=LEDGER)
 
 
+def items(baskets, k=1, **how):
+    given = {"epsilon": 1, "max_items": 2, "ledger": LEDGER, **how}
+    return skdp.most_frequent_items(baskets, k, ["a", "b"], **given)
+
+
+LINE_OF_9 = skdp.Numeric(0, 9, bins=9)
 PUBLIC = {name: getattr(skdp, name) for name in skdp.__all__}
 MODULES = [vars(each) for each in (math, tables, release, model_selection, sklearn.dummy, searched)]
 NAMES = {name: held for each in (*MODULES, PUBLIC, globals()) for name, held in each.items()}

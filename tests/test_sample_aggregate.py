@@ -81,19 +81,6 @@ def test_rehearsals_show_errors_and_cost_nothing():
     assert ledger.spent == 0
 
 
-@over(
-    "params, error, match",
-    [
-        ({"output_range": (1, 0)}, skdp.DomainError, "low < high"),
-        ({"output_range": (-np.inf, np.inf)}, skdp.DomainError, "finite"),
-        ({"output_range": ([0, 0], [1, 1, 1])}, skdp.DomainError, "one shape"),
-    ],
-)
-def test_wrong_parameters_cost_nothing(params, error, match):
-    X, y = line(20)
-    refused(blocks(**{"estimator": LinearRegression(), **params}), error, match, X, y)
-
-
 # --- one record, one block
 
 

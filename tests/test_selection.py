@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from designs import refused
 from loops import over
 from scipy import stats
 
@@ -120,18 +119,6 @@ def test_finds_what_tells_a_number():
         assert found.selected_ == ["c"] and found.transform(rows[0]).shape == (4000, 1)
 
 
-@over(
-    "params, error, message",
-    [
-        ({"k": 7}, ValueError, "k=7 features"),
-        ({"classes": None}, skdp.DomainError, "target is not declared"),
-        ({"target": "x1"}, ValueError, "declare the label"),
-    ],
-)
-def test_bad_parameters_cost_nothing(params, error, message):
-    refused(selector(**params), error, message, *signal(50))
-
-
 # ---------------------------------------------------------------------------------------------
 # Frequent items
 
@@ -219,21 +206,3 @@ def test_a_person_counts_for_no_more_items_than_the_bound(bound):
     )
     assert many.sum() == 4000
     assert stats.chisquare(many).pvalue > ALARM
-
-
-@over(
-    "params, error, message",
-    [
-        ({"k": 41}, ValueError, "41 items were asked for"),
-        ({"items": "abc"}, skdp.DomainError, "categories must"),
-        ({"baskets": "i0"}, TypeError, "baskets must"),
-        ({"persons": [1, 2]}, ValueError, "different numbers"),
-        ({"persons": "ab"}, TypeError, "persons must"),
-    ],
-)
-def test_bad_parameters_of_items_cost_nothing(params, error, message):
-    ledger = skdp.PrivacyLedger()
-    usual = {"baskets": [["i0"]], "k": 1, "items": ITEMS, "max_items": 2, "ledger": ledger}
-    with pytest.raises(error, match=message):
-        most_frequent_items(**{**usual, **params})
-    assert ledger.spent == 0

@@ -14,7 +14,7 @@ domain = skdp.Domain({"age": skdp.Numeric(18, 90), "sex": skdp.Categorical(["F",
 
 view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, ledger=skdp.PrivacyLedger(9.0))
 assert_type(view.fit(people), skdp.MarginalSynthesizer)
-assert_type(view.count("age < 40", return_interval=True), skdp.QueryResult)
+answer: skdp.QueryResult = view.count("age < 40", return_interval=True)
 assert_type(view.synopsis_, skdp.Synopsis)
 assert_type(view.synopsis_.sample(), pd.DataFrame)
 

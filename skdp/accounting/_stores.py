@@ -60,16 +60,11 @@ def extremes_text(epsilon: Any) -> str:
     return ""
 
 
-def exact_text(value: Fraction) -> str:
-    """Write a decimal if one with at most 6 significant digits is exact, else a fraction."""
-    decimal = f"{float(value):.6g}"
-    return decimal if Fraction(decimal) == value else str(value)
-
-
 def short_text(value: Fraction) -> str:
-    """Short text for display; ``~`` marks rounded numbers."""
-    exact = exact_text(value)
-    return exact if len(exact) <= 12 else f"~{float(value):.6g}"
+    """A decimal if one of at most 6 digits is exact, else a fraction; ``~`` marks rounded ones."""
+    decimal = f"{float(value):.6g}"
+    exact = decimal if Fraction(decimal) == value else str(value)
+    return exact if len(exact) <= 12 else f"~{decimal}"
 
 
 def parts_text(parts: Mapping[str, Fraction]) -> str:
@@ -148,10 +143,9 @@ class PrivacyLoss:
             raise ValueError(f"No part may be negative, got {parts_text(exact)}.")
         found = sum(exact.values(), Fraction(0))
         if found != total:
-            told = ", ".join(f"{name}={exact_text(value)}" for name, value in exact.items())
             raise ValueError(
-                f"The parts must sum to epsilon={exact_text(total)} exactly, but "
-                f"{told or 'no part at all'} sums to {exact_text(found)}. "
+                f"The parts must sum to epsilon={short_text(total)} exactly, but "
+                f"{parts_text(exact) or 'no part at all'} sums to {short_text(found)}. "
                 "Divide epsilon as a Fraction, or give decimals that add up."
             )
         vars(self).update(
@@ -262,13 +256,6 @@ class Entry:
         return RECORD if self.loss.max_rows_per_id is None else PERSON
 
 
-def _written(time: str) -> str:
-    """The time of a charge; ValueError if `new_entry` did not write it."""
-    if datetime.fromisoformat(time).isoformat(timespec="microseconds") != time:
-        raise ValueError(f"the time {time!r} of a charge is in another form")
-    return time
-
-
 def new_entry(
     name: str,
     loss: PrivacyLoss,
@@ -367,8 +354,8 @@ class FileStore:
             self._check_balance(connection)
         if total not in (None, self.total):
             raise ValueError(
-                f"The ledger at {str(path)!r} has the total epsilon={exact_text(self.total)}, but "
-                f"epsilon={exact_text(total)} was given. The budget of a data set is decided once: "
+                f"The ledger at {str(path)!r} has the total epsilon={short_text(self.total)}, but "
+                f"epsilon={short_text(total)} was given. The budget of a data set is decided once: "
                 "leave epsilon out to use the ledger as it is."
             )
         if name is not None and name != self.name:
@@ -396,7 +383,6 @@ class FileStore:
                 "it: a new one forgets what was spent. To start one, give the total budget: "
                 "PrivacyLedger(epsilon, path=...)."
             )
-        self._refuse_read_only()
         return True
 
     def _check_balance(self, connection: sqlite3.Connection) -> None:
@@ -429,7 +415,6 @@ class FileStore:
         )
 
     def charge(self, entry: Entry) -> None:
-        self._refuse_read_only()
         # The write lock is taken before the balance is read: no other charge can come between the
         # check and the entry.
         with self._transaction("BEGIN IMMEDIATE") as connection:
@@ -464,7 +449,7 @@ class FileStore:
     @contextlib.contextmanager
     def _transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
         """Read or charge, if this is still the ledger that was opened, and no older copy."""
-        with self._connect("ro" if self._protected() else "rw") as connection:
+        with self._connect("rw") as connection:
             connection.execute(begin)
             self._read_header(connection)
             self._refuse_older_copy(connection)
@@ -494,7 +479,7 @@ class FileStore:
         ).fetchall()
         return tuple(
             Entry(
-                _written(time),
+                datetime.fromisoformat(time).isoformat(timespec="microseconds"),
                 name,
                 PrivacyLoss(
                     Fraction(epsilon),
@@ -555,7 +540,9 @@ class FileStore:
             connection.execute("PRAGMA synchronous = EXTRA")
             yield connection
         except sqlite3.Error as error:
-            raise self._explain(error) from error
+            # A read-only file among others, or one that was locked for too long.
+            where = f"Cannot use the ledger at {str(self.path)!r}"
+            raise LedgerError(f"{where}: {error}. Nothing was spent.") from error
         except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
             raise self._damaged(error) from error
         finally:
@@ -563,40 +550,12 @@ class FileStore:
             if connection is not None:
                 connection.close()
 
-    def _explain(self, error: sqlite3.Error) -> LedgerError:
-        kind = getattr(error, "sqlite_errorname", None) or ""
-        where = f"ledger at {str(self.path)!r}"
-        if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return LedgerError(
-                f"The {where} has been locked by another process for more than "
-                f"{self.BUSY_SECONDS:g} seconds. Nothing was spent. Find out which program "
-                "keeps it open, and try again."
-            )
-        return LedgerError(f"Cannot use the {where}: {error}. Nothing was spent.")
-
     def _damaged(self, reason: object) -> LedgerError:
         return LedgerError(
             f"{str(self.path)!r} is not a ledger of skdp, or it is damaged ({reason}). It was "
             "left as it is and nothing was spent. Restore the newest copy, and charge what it "
             "has lost."
         )
-
-    def _protected(self) -> Path | None:
-        """The file or its directory (which holds SQLite's journal), if it is read-only."""
-        for path in (self.path, self.path.parent):
-            # An administrator may write any file, but a file without any write permission was
-            # protected on purpose.
-            if path.exists() and not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK)):
-                return path
-        return None
-
-    def _refuse_read_only(self) -> None:
-        path = self._protected()
-        if path is not None:
-            raise LedgerError(
-                f"Cannot charge the ledger at {str(self.path)!r}: {str(path)!r} is read-only. "
-                "Nothing was spent. Make it writable, or use another ledger."
-            )
 
 
 # --- the stores of a ledger that are not files: detached, and in memory

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._random import NoiseSource, noise_source, sampling_generator
-from .._validation import FloatArray, IntArray, as_share, used_attributes
-from ..hierarchy import project_to_simplex
+from .._validation import FloatArray, IntArray, as_share, project_to_simplex, used_attributes
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, exponential, noisy_max
 from ..release.network import Conditional, NetworkModel
 from ..tables import Counts

@@ -697,10 +697,8 @@ def _prune(
         if node is None:
             continue
         children = np.unique(node.children)
-        inner = any(nodes[child] is not None for child in children.tolist())
-        if leaves_only and inner:
-            continue
-        if useless(place, children):
+        inner = leaves_only and any(nodes[child] is not None for child in children.tolist())
+        if not inner and useless(place, children):
             nodes[place] = None
     return _reachable(nodes, model)
 

@@ -1,8 +1,8 @@
 """Lower bounds of epsilon by experiment: many runs on two neighbours, and one event counted.
 
 One half of the runs chooses the event, the other half counts it, so that the bound holds however
-the event was chosen. Events are plain: a number is at most, at least or equal to a value, several
-numbers are beyond their medians together, the text is a certain one, or the whole output is.
+the event was chosen. Events are plain: a number is at most, at least or equal to a value, the text
+is a certain one, or the whole output is.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
 from ..inspection import ledgers
 from ._released import check_neighbours
-from ._replay import Result, name_of
+from ._replay import name_of
 
 _SEEDED = (
     "{what} With a seed every trial would be the same, and an audit of one repeated trial says "
@@ -41,8 +41,6 @@ _SEEDED = (
 _TRIED = 1_000
 # Words beside which each number is tried too.
 _FREQUENT = 5
-# Standard errors between the means of a number on the two sides from which on it joins others.
-_TELLING = 4.0
 # Two batches are refused as copies where chance makes them equal less often.
 _BY_CHANCE = 1e-9
 _TESTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -261,11 +259,6 @@ def _refuse_copy(first: pd.DataFrame, second: pd.DataFrame) -> None:
 def _fitting(estimator: Any) -> Callable[[Any], Any]:
     """A function of the data that fits a clone."""
     params = estimator.get_params(deep=True)
-    # A nested seed may belong to post-processing; a nested seed of noise warns in the fit.
-    if params.get("random_state") is not None:
-        raise ValueError(
-            _SEEDED.format(what=f"The estimator has random_state={params['random_state']!r}.")
-        )
     # Trials are not releases: they must not charge the ledger of a real data set.
     unfitted = clone(estimator).set_params(
         **{name: for_trial(params[name]) for name in ledgers(estimator)}
@@ -343,7 +336,7 @@ def choose(here: pd.DataFrame, there: pd.DataFrame, alpha: float) -> Event:
 
 
 def _readings(here: pd.DataFrame, there: pd.DataFrame) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What events compare: codes of words and of whole outputs, each number, several at once."""
+    """What events compare: codes of words and of whole outputs; each number, also beside words."""
     numbers = _numbers(here, there)
     yield "the output is {}", partial(_codes, [_WORDS, *numbers])
     yield "the words of the output are those of {}", partial(_codes, [_WORDS])
@@ -352,28 +345,10 @@ def _readings(here: pd.DataFrame, there: pd.DataFrame) -> Iterator[tuple[str, Ca
         yield name, partial(_number, name)
         for words in found[:_FREQUENT] if len(found) > 1 else ():
             yield f"the words are {words!r} and {name}", partial(_beside, words, name)
-    finite = [
-        side.reindex(columns=numbers).replace([-np.inf, np.inf], np.nan) for side in (here, there)
-    ]
-    with np.errstate(all="ignore"):
-        apart = finite[0].mean() - finite[1].mean()
-        spread = np.hypot(finite[0].sem(), finite[1].sem())
-    telling = np.isfinite(spread) & (apart.abs() > _TELLING * spread) & (spread > 0)
-    if telling.sum() > 1:
-        # What moves several numbers shows most where all of them are far out together.
-        middle, scale = pd.concat(finite).median()[telling], np.copysign(spread, apart)[telling]
-        for words, least in (("least", np.min), ("largest", np.max)):
-            name = f"the {words} of {list(middle.index)}, scaled,"
-            yield name, partial(_together, middle, scale, least)
 
 
 def _beside(words: str, name: str, outputs: pd.DataFrame) -> FloatArray:
     return np.where(outputs[_WORDS] == words, _number(name, outputs), np.nan)
-
-
-def _together(middle: pd.Series, scale: Any, least: Any, outputs: pd.DataFrame) -> FloatArray:
-    rows = (outputs.reindex(columns=middle.index) - middle) / scale
-    return np.asarray(least(rows.to_numpy(float), axis=1))
 
 
 def _cuts(values: NDArray[Any]) -> NDArray[Any]:
@@ -397,7 +372,7 @@ def _predicted(more: FloatArray, less: FloatArray, n: int, z: float) -> FloatArr
 
 
 @dataclass(frozen=True)
-class AuditResult(Result):
+class AuditResult:
     """Result of an audit: a lower bound on the privacy loss.
 
     Attributes
@@ -410,7 +385,7 @@ class AuditResult(Result):
     confidence : float
         Probability, over the trials, with which the bound holds.
     passed : bool
-        False if the bound exceeds the claim: the mechanism is convicted. True says only that
+        False if the bound exceeds the claim: the claim is refuted. True says only that
         these trials on this pair of data sets found nothing.
     event : Event
         The set of outputs that was measured; ``str(event)`` describes it.
@@ -423,8 +398,6 @@ class AuditResult(Result):
         Trials of the second half that fell into the event, on the data set and the neighbour.
     name : str
     """
-
-    _good = "not refuted"
 
     epsilon: float
     epsilon_lower_bound: float
@@ -442,7 +415,8 @@ class AuditResult(Result):
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: {self.verdict}. epsilon >= {self.epsilon_lower_bound:.4g} at "
+            f"{self.name}: {'not ' * self.passed}refuted. epsilon >= "
+            f"{self.epsilon_lower_bound:.4g} at "
             f"{100 * self.confidence:.6g}% confidence, {self.epsilon:g} claimed "
             f"({self.n_trials:,} trials per side, at most {self.reachable:.3g} reachable).\n"
             f"  event: {self.event} ({self.event.direction})\n"

@@ -145,8 +145,9 @@ _HELD = (int, float, complex, str, bytes, list, tuple, dict, set, frozenset, np.
 _SAMPLE = 40
 _ATOMS = (type(None), bool, int, str, bytes, Fraction)
 _NAMED = (type, types.ModuleType)
-# Arrays that NumPy stores in place; other arrays (objects, text of any length) hold addresses.
-_PLAIN_KINDS = "biufcSUmMV"
+# Arrays that NumPy stores in place; others (objects, text of any length) hold addresses, and bytes
+# between fields are undefined.
+_PLAIN_KINDS = "biufcSUmM"
 
 
 # Nothing can be learned from these.
@@ -250,17 +251,12 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, np.ndarray | np.generic | float | complex):
         return _arrays(np.asarray(here), np.asarray(there), path, memo)
     if isinstance(here, Mapping):
-        found = _pairs(list(here.items()), list(there.items()), path, memo)
-        makers = [getattr(each, "default_factory", None) for each in (here, there)]
-        return found or first_difference(makers[0], makers[1], f"{path} (default)", memo)
+        return _pairs(list(here.items()), list(there.items()), path, memo)
     if isinstance(here, list | tuple | set | frozenset):
         # The order of a set is visible too, and may reveal the order in which it was filled.
         return _sequences(list(here), list(there), path, memo)
     if isinstance(here, types.FunctionType):
         return _sequences(_function(here), _function(there), f"{path} (function)", memo)
-    if isinstance(here, types.MethodType):
-        ends = [[each.__self__, each.__func__] for each in (here, there)]
-        return _sequences(ends[0], ends[1], path, memo)
     if isinstance(here, pd.DataFrame | pd.Series):
         return _sequences(_pandas(here), _pandas(there), path, memo)
     if hasattr(here, "to_list") and hasattr(here, "dtype"):
@@ -284,18 +280,7 @@ def _short(value: Any) -> str:
 def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: dict) -> str | None:
     if here.dtype != there.dtype or here.shape != there.shape:
         return f"{path}: {here.dtype}{list(here.shape)} and {there.dtype}{list(there.shape)}"
-    notes = [dict(each.dtype.metadata or {}) for each in (here, there)]
-    found = first_difference(notes[0], notes[1], f"{path}.dtype.metadata", memo)
-    if found is not None:
-        return found
-    layouts = [(each.flags.c_contiguous, each.flags.f_contiguous) for each in (here, there)]
-    if layouts[0] != layouts[1]:
-        return f"{path}: another layout in memory"
-    if here.dtype.names:
-        # Field by field: the bytes between fields are undefined.
-        fields = [[each[name] for name in here.dtype.names] for each in (here, there)]
-        return _sequences(fields[0], fields[1], path, memo)
-    if here.dtype.kind not in _PLAIN_KINDS or here.dtype.hasobject:
+    if here.dtype.kind not in _PLAIN_KINDS:
         return _sequences(here.ravel().tolist(), there.ravel().tolist(), path, memo)
     if here.tobytes() == there.tobytes():
         return None

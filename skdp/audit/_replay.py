@@ -15,7 +15,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -50,26 +50,6 @@ from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 # Rounding in sums of logarithms; a true excess is far larger.
 _TOLERANCE = 1e-9
 
-# --- the common base of audit and replay results
-
-
-class Result:
-    """The verdict on a claimed privacy loss."""
-
-    # Verdict when the claim stands.
-    _good: ClassVar[str]
-    name: str
-
-    @property
-    def passed(self) -> bool:
-        """Whether the claim stands."""
-        raise NotImplementedError
-
-    @property
-    def verdict(self) -> str:
-        """``"convicted"``, or ``"not refuted"`` (audits) and ``"certified"`` (replays)."""
-        return self._good if self.passed else "convicted"
-
 
 def name_of(mechanism: Any) -> str:
     """Class of an estimator, or name of a function."""
@@ -79,7 +59,7 @@ def name_of(mechanism: Any) -> str:
 
 
 @dataclass(frozen=True)
-class ReplayResult(Result):
+class ReplayResult:
     """Result of replaying a mechanism on a pair of data sets.
 
     Attributes
@@ -110,8 +90,6 @@ class ReplayResult(Result):
         Name in reports.
     """
 
-    _good = "certified"
-
     epsilon: float
     loss: float
     by_part: dict[str, float] = field(repr=False)
@@ -131,7 +109,7 @@ class ReplayResult(Result):
 
     @property
     def reasons(self) -> list[str]:
-        """Reasons for a conviction, as a list of str; empty if it was certified."""
+        """Why the claim is refuted, as a list of str; empty if it stands."""
         why = []
         if self.diverged_at is not None:
             why.append(f"the runs diverge at {self.diverged_at}")
@@ -145,7 +123,8 @@ class ReplayResult(Result):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.name}: {self.verdict}. Loss {self.loss:.6g} of {self.epsilon:g} claimed "
+            f"{self.name}: {'passed' if self.passed else 'refuted'}. Loss {self.loss:.6g} of "
+            f"{self.epsilon:g} claimed "
             f"({self.n_runs} pairs of runs, {self.n_calls:,} calls of mechanisms"
             + (f"; {self.n_errors} pairs ended in an exception)." if self.n_errors else ").")
         ]
@@ -168,7 +147,7 @@ def replay(
     """Check the privacy argument of an estimator or a function exactly, on one pair of data sets.
 
     In a run on ``data`` every mechanism call returns a made-up output, and in a run on
-    ``neighbour`` it returns the same output. The verdict is "certified" if both runs make the same
+    ``neighbour`` it returns the same output. The claim stands if both runs make the same
     calls, with the same shapes, budgets and sensitivities, release the same to the last bit, and if
     the privacy loss, computed from the change of the exact values, is at most epsilon.
 
@@ -242,7 +221,7 @@ def replay(
     >>> result.passed, round(result.loss, 2)
     (True, 0.5)
 
-    A budget that depends on the data is convicted:
+    A budget that depends on the data is refuted:
 
     >>> from skdp.mechanisms import discrete_laplace
     >>> def count(records):
@@ -272,7 +251,7 @@ def replay(
         _refuse_unrecorded(tape, follower)
         tally.add(tape, follower, seen, other)
     if tally.n_errors == n and tally.differs is None:
-        # A misspelt parameter would look certified.
+        # A misspelt parameter would pass.
         _refuse_errors(seen)
     claimed = tally.claimed
     if claimed is None and not hasattr(mechanism, "epsilon"):

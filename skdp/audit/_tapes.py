@@ -340,6 +340,8 @@ class Follower(_Tape):
         # Sparse counts are a function of noisy counts of all cells, each with noise of this rate.
         if entry.mechanism in ("discrete_laplace", "sparse_counts"):
             self._bound[entry.step] += rate * float(np.abs(change).sum(dtype=np.float64))
+        elif entry.mechanism == "max_norm":
+            self._bound[entry.step] += rate * float(np.abs(change).max())
         elif entry.mechanism == "threshold":
             level = entry.public[1]
             logs = [_log_side(each, level, rate, told.answer) for each in (here, there)]
@@ -452,8 +454,13 @@ def _compared(noisy: IntArray, public: tuple[Any, ...]) -> Any:
     return places.tolist(), noisy[places]
 
 
+def _clamped(noisy: IntArray, public: tuple[Any, ...]) -> IntArray:
+    return np.clip(noisy, -(2**60), 2**60)
+
+
 _OUTPUTS: dict[str, Callable[[IntArray, tuple[Any, ...]], Any]] = {
-    "discrete_laplace": lambda noisy, public: np.clip(noisy, -(2**60), 2**60),
+    "discrete_laplace": _clamped,
+    "max_norm": _clamped,
     "threshold": lambda noisy, public: noisy > public[1],
     "selection": _selected,
     "buckets": _partitioned,

@@ -1,28 +1,33 @@
-"""The base of all estimators that read private rows."""
+"""The base of all estimators that read private rows: what a fit does before it counts."""
 
 from __future__ import annotations
 
-import copy
-import numbers
 import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Self, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, estimator_html_repr
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._keys import key_of
-from .._random import NoiseSource, Tape, noise_source, warn_after_charge
-from .._validation import as_epsilon, as_integer, check_choice, markup, split_epsilon
+from .._random import (
+    HidesSeed,
+    NoiseSource,
+    Tape,
+    caller_level,
+    noise_source,
+    warn_after_charge,
+)
+from .._validation import as_epsilon, as_integer, check_choice, split_epsilon
 from ..accounting import Part, PrivacyLedger, PrivacyLoss, charge
-from ..domain import FEW_BINS, Categorical, Domain, Identifier
-from ..exceptions import RecordsLostError
+from ..domain import FEW_BINS, Categorical, Date, Datetime, Domain, Identifier
+from ..exceptions import DomainError, RecordsLostError
 from ..mechanisms import discrete_laplace
 from ..release import SKIPPED, SkippedRecords
 from ..tables import (
@@ -34,185 +39,213 @@ from ..tables import (
     LazyRows,
     as_frame,
     build_frame,
+    read_rows,
     select_columns,
 )
+from .published import Published, ShowsPrivacy
 
-# --- seeds of private noise are hidden: anyone who knows one can subtract the noise
-
-
-class Seed(int):
-    """The seed of private noise: an integer whose repr hides its value.
-
-    Pipelines, searches and notebooks print the parameters of the estimators inside them.
-    """
-
-    def __repr__(self) -> str:
-        return "<seeded: no guarantee>"
-
-    __str__ = __repr__
-
-    def __reduce__(self) -> tuple[type[Seed], tuple[int]]:
-        return Seed, (int(self),)
-
-    # As for an int: clone() compares parameters by identity.
-    def __copy__(self) -> Seed:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Seed:
-        return self
+# --- rows matched with the domain by the schema
 
 
-class HidesSeed:
-    """Keeps an integer ``random_state``, which draws private noise, as a `Seed`."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "random_state":
-            value = as_seed(value)
-        super().__setattr__(name, value)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Files of other libraries hold a plain number.
-        if "random_state" in state:
-            state = {**state, "random_state": as_seed(state["random_state"])}
-        # Some base classes have none, and object has none.
-        getattr(super(), "__setstate__", self.__dict__.update)(state)
-
-
-def as_seed(value: Any) -> Any:
-    """``value``, as a `Seed` if it is an integer."""
-    known = isinstance(value, bool | np.bool_ | Seed)
-    return Seed(value) if isinstance(value, numbers.Integral) and not known else value
+def full_domain(domain: Any, rows: Frame | LazyRows) -> Domain:
+    """The domain of all columns of ``rows``: one attribute may have been given for all."""
+    if domain is None:
+        raise DomainError(
+            "domain is required: the public range or categories of every column, for example "
+            "{'age': (0, 120), 'sex': ['F', 'M']}, or one pair (low, high) for "
+            "all columns of an array. Reading it from the data would leak them. Give it by name, "
+            "domain=...; the first argument is epsilon."
+        )
+    if isinstance(domain, Domain | Mapping):
+        return domain if isinstance(domain, Domain) else Domain(domain)
+    attributes = Domain.for_array(domain, len(rows.names)).attributes
+    return Domain(dict(zip(rows.names, attributes, strict=True)))
 
 
-# --- the state of a fitted estimator when it is copied or stored: no ledger, no seed of noise
+def match_rows(
+    X: Any,
+    y: Any,
+    domain: Any,
+    target: str | None,
+    *,
+    lazy: bool = False,
+    privacy_id: str | None = None,
+    structure: bool = False,
+    spare: bool = False,
+    of: Any = None,
+) -> tuple[Any, Domain]:
+    """Match the columns of the rows, and the labels if there is a target, with the domain.
 
-
-def for_travel(value: Any) -> Any:
-    """``value`` of a fitted estimator's state, without ledgers and without seeds of noise.
-
-    A release may be published. So its state contains neither the ledger, which is replaced by a
-    stand-in that refuses charges, nor the seed, with which the noise could be subtracted.
+    Only the schema is checked: container, names, declared types. No value is read.
 
     Parameters
     ----------
-    value : object
-        A parameter, an estimator, or a dict, list or tuple of them.
+    X, y, domain, target
+        As given to the estimator.
+    lazy : bool, default=False
+        Whether lazy frames are accepted: by estimators that need counts only.
+    privacy_id : str, default=None
+        A further column, which identifies the person a row belongs to.
+    structure : bool, default=False
+        Whether the estimator honours structural zeros: combinations of values that rules of the
+        domain forbid. If it does not, a domain with such rules is refused.
+    spare : bool, default=False
+        Whether columns that the domain does not declare are left out instead of refused.
+    of : estimator, default=None
+        The estimator, for that error and for the bins that it can use where they are "auto".
+
+    Returns
+    -------
+    rows : Frame, or LazyRows for lazy frames
+        With exactly the columns of the domain, and the unit.
+    domain : Domain
+
+    Raises
+    ------
+    DomainError
+        If the schema does not fit, or the domain has rules that the estimator cannot honour.
     """
-    if isinstance(value, PrivacyLedger):
-        return value.detached()
-    if isinstance(value, Seed | NoiseSource):
-        return None
-    if type(value) is dict:
-        return {key: for_travel(one) for key, one in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(for_travel(one) for one in value)
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        params = value.get_params(deep=True)
-        left = {
-            key: for_travel(one)
-            for key, one in params.items()
-            if isinstance(one, PrivacyLedger | Seed | NoiseSource)
-        }
-        return clone(value).set_params(**left) if left else value
-    return value
+    rows: Any = read_rows(X) if lazy else as_frame(X)
+    if privacy_id is not None:
+        _check_id(rows, domain, privacy_id)
+    domain = full_domain(domain, without_id(rows, privacy_id))
+    domain = domain.resolved(getattr(of, "_most_bins", None))
+    if not structure:
+        _refuse_zeros(domain, of)
+    if spare and not rows.n_unnamed:
+        known = {*domain.columns, privacy_id}
+        rows = rows.select([name for name in rows.names if name in known])
+    _check_target(domain, target)
+    labelled = target is not None and y is not None
+    # Columns of an array are named by position; a label that is given separately is none of them.
+    rows = domain.with_names(rows, [target] if labelled else [])
+    if target is not None and y is not None:
+        rows = rows.with_column(target, y)
+        domain = _numbered(domain, target, rows.column(target))
+    domain.check_schema(without_id(rows, privacy_id))
+    rows = rows.select(rows.names)
+    rows.privacy_id = privacy_id
+    rows.dated = any(isinstance(each, Date | Datetime) for each in domain.attributes)
+    return rows, domain
 
 
-class _Kept:
-    """A parameter in the state of a fitted estimator: whole in memory, `for_travel` elsewhere."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return copy.deepcopy(self.value, memo)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"value": for_travel(self.value)}
-
-
-class Published:
-    """Copies keep the ledger of a fitted estimator; its pickles, which may be published, do not.
-
-    A copy in memory, deep or not, may fit again and must pay for it. Before the fit, a pickle keeps
-    ledger and seed: both are needed where the fit will run.
-    """
-
-    # Fitted attributes in which parameters are repeated.
-    _repeats: tuple[str, ...] = ()
-
-    get_params: Any  # of the estimator that this is mixed into
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Deep copies use this method too. Wrappers that pass attributes on, such as
-        # FrozenEstimator, would find a __deepcopy__ of the wrapped estimator and lose the wrapper.
-        state = cast(dict[str, Any], super().__getstate__())
-        if "privacy_loss_" in state:
-            names = {*self.get_params(deep=False), *self._repeats}
-            state = {k: _Kept(v) if k in names else v for k, v in state.items()}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = {k: v.value if isinstance(v, _Kept) else v for k, v in state.items()}
-        super().__setstate__(state)  # type: ignore[misc]  # of the estimator
-
-    def __copy__(self) -> Self:
-        # Not through __getstate__, which is for travel.
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
-
-
-# --- what notebooks show above an estimator: what a fit will spend, or has spent
-
-# Fitted attributes that repeat what was declared.
-_PUBLIC_FACTS = {"privacy_loss_", "n_features_in_", "feature_names_in_", "domain_", "classes_"}
-
-
-def privacy_html(estimator: Any) -> str:
-    """What a notebook shows above an estimator: what was spent, on what, and what is public."""
-    loss = getattr(estimator, "privacy_loss_", None)
-    if loss is None:
-        return markup("<div>Not fitted; {price}</div>", price=estimator._price_text())
-    released = sorted(
-        name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
+def _check_target(domain: Domain, target: str | None) -> None:
+    """Refuse a label that is not measured."""
+    if target is None or target in domain.names:
+        return
+    if target in domain:
+        raise DomainError(
+            f"target={target!r} follows from other columns, by "
+            f"{domain.structure.derived[target]!r}: it is not measured, and there is nothing to "
+            "learn. Name another target, or leave out the rule."
+        )
+    raise DomainError(
+        f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
     )
-    ours = [name for name in released if name not in _PUBLIC_FACTS]
-    public = [
-        name
-        for name in ("domain", "target", "classes", "n_samples", "target_range")
-        if getattr(estimator, name, None) is not None
-    ]
-    names = f" ({', '.join(public)})" if public else ""
-    facts = "<div>{loss}<br><small>public: parameters{names}; released: {ours}</small></div>"
-    return markup(facts, loss=loss, names=names, ours=", ".join(ours))
 
 
-class ShowsPrivacy:
-    """Notebooks show what was spent above scikit-learn's diagram."""
+def _refuse_zeros(domain: Domain, of: Any) -> None:
+    """Refuse rules that forbid values: a release that ignores them would break them."""
+    if not domain.structure.zeros:
+        return
+    name = "This estimator" if of is None else type(of).__name__
+    ruled = sorted({axis for axes in domain.structure.zeros for axis in axes})
+    columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
+    more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
+    raise DomainError(
+        f"{name} cannot honour the rules of the domain, which forbid some values of "
+        f"{columns}{more}: its release would count and draw records that cannot exist. Use "
+        "MarginalSynthesizer, which honours them; or a domain without these columns, "
+        "domain.select([...]), or without rules, domain.without_structure(). Derived columns and "
+        "identifiers are no obstacle."
+    )
 
-    epsilon: Any  # of the estimator that this is mixed into
-    # scikit-learn's diagram links the class to its page in the reference.
-    _doc_link_module = "skdp"
-    _doc_link_template = "https://example.org/skdp/docs/api/skdp.{estimator_name}.html"
 
-    def _price(self) -> Fraction | None:
-        """What a fit will spend; None where it is not known beforehand."""
-        return as_epsilon(self.epsilon)
+def _numbered(domain: Domain, target: str, column: Any) -> Domain:
+    """The domain, with numbers for labels where ``y`` holds numbers and all labels are text.
 
-    def _price_text(self) -> str:
-        try:
-            price = self._price()
-        except (TypeError, ValueError) as error:
-            return f"a fit will refuse: {error}"
-        if price is None:
-            return "what a fit will spend is not known."
-        return f"a fit will spend \u03b5 = {float(price):g}."
+    Meta-estimators of scikit-learn encode text labels as 0, 1, ... in their order before they fit
+    the estimators inside, and decode what these predict. Only in arrays, as they pass them: other
+    libraries choose types by the values. What is read is the type of ``y``.
+    """
+    attribute = domain[target]
+    whole = column.library == "numpy" and column.dtype.startswith(("int", "uint", "bool"))
+    if not (whole and isinstance(attribute, Categorical)):
+        return domain
+    if any(isinstance(key_of(each), float) for each in attribute.categories):
+        return domain
+    if column.dtype == "bool" or domain.structure.rules or len(domain.columns) < len(domain):
+        raise DomainError(
+            f"y holds values of type {column.dtype}, but all declared labels are text. Give the "
+            "labels as they are declared, or declare those that y has."
+        )
+    warnings.warn(
+        f"y holds whole numbers and all declared labels are text: 0 to {attribute.n_values - 1} "
+        "are taken as their positions in alphabetical order, as meta-estimators of scikit-learn "
+        "(voting, stacking, bagging, one-vs-rest, "
+        "cross_val_predict(method='predict_proba')) encode them; predictions are such numbers too.",
+        UserWarning,
+        stacklevel=caller_level(),
+    )
+    numbers = Categorical(range(attribute.n_values))
+    return Domain({**dict(domain.items()), target: numbers})
 
-    def _repr_html_(self) -> str:
-        return privacy_html(self) + estimator_html_repr(self)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+def without_id(rows: Any, privacy_id: str | None) -> Any:
+    """Rows without the column that identifies the person a row belongs to."""
+    return (
+        rows
+        if privacy_id is None
+        else rows.select([name for name in rows.names if name != privacy_id])
+    )
+
+
+def _check_id(rows: Any, domain: Any, privacy_id: Any) -> None:
+    """Refuse a column that cannot identify persons; by the schema alone."""
+    if privacy_id not in rows.named:
+        raise DomainError(
+            f"privacy_id={privacy_id!r} is not a column of the data; it names the column that "
+            "identifies the person a row belongs to. Arrays have no names: give a frame."
+        )
+    identifies = isinstance(domain, Mapping) and isinstance(domain.get(privacy_id), Identifier)
+    if isinstance(domain, Domain | Mapping) and privacy_id in domain and not identifies:
+        raise DomainError(
+            f"privacy_id={privacy_id!r} identifies persons and cannot be released: leave it out of "
+            "the domain, or declare it as Identifier()."
+        )
+    kind = rows.kinds[privacy_id]
+    if kind in ("other", "null"):
+        raise DomainError(
+            f"Column {privacy_id!r} (type {rows.dtypes[privacy_id]}) cannot identify persons; "
+            "convert it to text or to integers."
+        )
+
+
+# --- the base of the estimators
+
+# With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
+# of weights of additive models, which are the largest, have a scale of at most 3.3e8 over their
+# epsilon, at least a tenth of that of the row, and 2**50 fits.
+_LEAST = Fraction(3, 10**6)
+
+
+def epsilon_of_row(epsilon: Any, most: int = 1, share: Fraction = Fraction(1)) -> Fraction:
+    """What of ``epsilon`` is for one of the ``most`` rows of a person.
+
+    ``share`` is the smallest share of it that noise is drawn at, where a caller may choose it.
+
+    Raises
+    ------
+    ValueError
+        If it is so small that noise might not fit into integers.
+    """
+    exact = as_epsilon(epsilon)
+    if exact < (least := _LEAST * most / share):
+        raise ValueError(
+            f"epsilon must be at least {float(least):g}, got {epsilon!r}: the noise of less might "
+            "not fit into 64-bit integers, and would hide any number of rows."
+        )
+    return exact / most
 
 
 # What is said once: the topics on which this process has been warned.
@@ -239,10 +272,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     ledger: PrivacyLedger | None = None
     random_state: Any = None
 
-    # With less for one row, noise of a fit might not fit into the 64 bits of its integers: the
-    # moments of weights of additive models, which are the largest, have a scale of at most 3.3e8
-    # over their epsilon, at least a tenth of that of the row, and 2**50 fits.
-    _least_epsilon = Fraction(3, 10**6)
+    # The smallest share of epsilon that a model within it gets.
+    _least_share = Fraction(1)
     # What the rows given to ``fit`` look like, in estimators that draw rows.
     _layout: Layout = field(init=False)
     domain_: Domain = field(init=False)
@@ -312,8 +343,10 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
         ``part`` is what of the table is read, whatever ledger there is by now.
         """
+        if self.ledger is None:
+            return
         about = {"estimator": type(self).__name__}
-        if domain is not None and self.ledger is not None:
+        if domain is not None:
             about["domain"] = domain.fingerprint
         if loss.max_rows_per_id is not None:
             about["privacy_id"] = str(getattr(self, "privacy_id", ""))
@@ -487,21 +520,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         ValueError
             If it is so small that noise might not fit into integers.
         """
-        return self._epsilon_of_row(self.epsilon, self._max_rows_per_id() or 1)
-
-    @classmethod
-    def _epsilon_of_row(cls, epsilon: Any, most: int, share: Fraction = Fraction(1)) -> Fraction:
-        """What of ``epsilon`` is for one of the ``most`` rows of a person; see above.
-
-        ``share`` is the smallest that noise is drawn at, where a caller may choose it.
-        """
-        exact = as_epsilon(epsilon)
-        if exact < (least := cls._least_epsilon * most / share):
-            raise ValueError(
-                f"epsilon must be at least {float(least):g}, got {epsilon!r}: "
-                "the noise of less might not fit into 64-bit integers."
-            )
-        return exact / most
+        return epsilon_of_row(self.epsilon, self._max_rows_per_id() or 1, self._least_share)
 
     def _contributions(
         self, loss: PrivacyLoss, source: NoiseSource, rows: Frame | LazyRows, domain: Domain

@@ -19,8 +19,7 @@ from .._validation import CodeArray, FloatArray
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
 from ..tables import Frame, as_frame
-from .estimator import SAID
-from .schema import match_rows, without_id
+from .estimator import SAID, match_rows, without_id
 
 _COMPOSED: ContextVar[bool] = ContextVar("composed", default=False)
 

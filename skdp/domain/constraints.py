@@ -343,7 +343,11 @@ class Structure(Schema):
             if rule.from_ and self.derived.setdefault(rule.column, rule) is not rule:
                 what = f"Column {rule.column!r} follows from two rules"
                 raise DomainError(f"{what}. Leave out {rule!r} or the other one.")
-        self.measured = tuple(name for name in self.known if name not in self.derived)
+        self.measured = tuple(
+            name
+            for name, each in self._declared.items()
+            if not (name in self.derived or isinstance(each, Identifier))
+        )
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._derive()
         self.pairs = _chained((each.column, each.bound) for each in self.rules if each.bound)

@@ -23,7 +23,7 @@ through consistency, PVLDB 3 (2010). The iterative algorithm is from "An iterati
 differentially private histogram publication" (CLOUDCOM-ASIA 2013).
 """
 
-from .blue import Blue, boost, gblue, non_negative, project_to_simplex, without_negatives
+from .blue import Blue, boost, gblue, non_negative
 from .budget import (
     LevelPlan,
     Workload,
@@ -63,11 +63,9 @@ __all__ = [
     "optimal_shares",
     "perfect_tree",
     "plan_levels",
-    "project_to_simplex",
     "range_usage",
     "share_variances",
     "uniform_shares",
     "with_extra_bin",
-    "without_negatives",
     "workload_variances",
 ]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.isotonic import isotonic_regression
 
 from .._random import warn_after_charge
 from .._validation import (
@@ -367,47 +366,6 @@ def _combined(C: FloatArray, v: FloatArray) -> FloatArray:
 
 
 # --- consistent counts without negative ones: projections onto simplices, from the top down
-
-
-def project_to_simplex(values: ArrayLike, total: float) -> FloatArray:
-    """Nearest point of {x >= 0, sum = total} by least squares; zeros if there is no such point.
-
-    Parameters
-    ----------
-    values : array-like
-    total : float
-
-    Returns
-    -------
-    ndarray of float64, of the shape of ``values``
-    """
-    v = np.asarray(values, dtype=np.float64)
-    if total <= 0:
-        return np.zeros(v.shape)
-    ordered = np.sort(v, axis=None)[::-1]
-    shift = (np.cumsum(ordered) - total) / np.arange(1, v.size + 1)
-    last = int(np.flatnonzero(ordered > shift)[-1])
-    return np.maximum(v - shift[last], 0.0)
-
-
-def without_negatives(
-    counts: FloatArray, order: IntArray, precision: FloatArray | None = None
-) -> FloatArray:
-    """Counts whose running sums are the nearest to those of noisy ones that never fall.
-
-    With the precision of each running sum, in this order, in units of its standard deviation.
-
-    Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
-    move quantiles towards the middle of the range; taking the same from all would take most of a
-    value where it is spread over many bins.
-    """
-    sums = np.cumsum(counts[order])
-    if sums[-1] <= 0:
-        return np.maximum(counts, 0.0)
-    # The last sum is the total, which is known best: no other one is larger.
-    top = float(sums[-1])
-    running = isotonic_regression(sums, sample_weight=precision, y_min=0.0, y_max=top)
-    return np.diff(running, prepend=0.0)[np.argsort(order)]
 
 
 # Fewer children than this are never pulled together.

@@ -6,7 +6,7 @@ as long as its stream, takes a ledger.
 
 =================  ===============================================================================
 ``laplace``        the exact sampler of all noise: discrete Laplace and geometric, by inversion
-                   with tables
+                   with tables; noise for the largest of many changes (K-norm)
 ``selection``      which of many random times is the least, decided exactly
 ``sparse_vector``  sparse vector: find the queries above a threshold, and pay only for those;
                    `sparse_counts`: noisy counts of all cells of a huge domain; the large ones are

@@ -20,9 +20,9 @@ from .._random import (
     shared_generators_kept,
     warn_after_charge,
 )
-from .._validation import IntArray, as_epsilon, as_integer
+from .._validation import IntArray, as_integer
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
-from ..base import HidesSeed, PrivateEstimator, composed
+from ..base import HidesSeed, PrivateEstimator, composed, epsilon_of_row
 from ..exceptions import BudgetExceededError, TrainingError
 from ..inspection import LEAKS, PRIVATE, ledgers, price, walk
 from ..release import QueryResult
@@ -34,7 +34,6 @@ from ._metrics import (
     Take,
     answers_of,
     as_metric,
-    check_rate,
     class_positions,
     draw_places,
     no_answers,
@@ -99,15 +98,18 @@ def rehearse(estimator: Any, X: Any, y: Any) -> None:
         twin.fit(X, y)
 
 
-def one_ledger(estimators: Sequence[Any], ledger: PrivacyLedger | None) -> PrivacyLedger | None:
-    """The ledger to charge; only one is allowed, because all of a search reads one data set.
-
-    Ledgers in a grid are found as well: a fit of the candidate would charge them.
-    """
+def budgets_of(estimators: Sequence[Any], ledger: PrivacyLedger | None) -> list[PrivacyLedger]:
+    """All ledgers that fits of a search would charge, those in a grid too."""
     found = [] if ledger is None else [ledger]
     for one in _ledgers_in(list(estimators)):
         if not any(same_budget(one, other) for other in found):
             found.append(one)
+    return found
+
+
+def one_ledger(estimators: Sequence[Any], ledger: PrivacyLedger | None) -> PrivacyLedger | None:
+    """The ledger to charge; only one is allowed, because all of a search reads one data set."""
+    found = budgets_of(estimators, ledger)
     if len(found) > 1:
         raise ValueError(
             f"{len(found)} ledgers were found, but only one data set is read: give the same "
@@ -309,8 +311,7 @@ def private_cross_val_score(
     True
     """
     asked = as_metric(metric, domain, level)
-    exact = as_epsilon(epsilon)
-    check_rate(exact)
+    exact = epsilon_of_row(epsilon)
     # Of no other class: a subclass may give a record to any number of folds.
     folds = PrivateKFold(cv)
     k = folds.get_n_splits()

@@ -29,7 +29,6 @@ from .._validation import (
     BoolArray,
     FloatArray,
     IntArray,
-    as_epsilon,
     as_fraction,
     as_level,
     attempt,
@@ -38,7 +37,7 @@ from .._validation import (
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..algorithms import binned_scores
 from ..algorithms.binned_scores import STEPS, BinnedScores, on_grid, release_parts
-from ..base import range_of
+from ..base import epsilon_of_row, range_of
 from ..domain.attributes import Coding
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
@@ -148,9 +147,6 @@ def answers_of(
 
 def equal(truth: Labels, guess: Labels) -> BoolArray:
     """Whether labels are the same, row by row; what is missing, or no label, differs."""
-    if truth.dtype == guess.dtype and truth.dtype.kind in "biuf":
-        # As by keys: a label is the nearest double, whatever type its column has.
-        return np.asarray(truth.astype(np.float64) == guess.astype(np.float64))
     known = places_of(as_column(truth, "y").factorize()[1])
     known.pop(None, None)
     one, other = (positions_of(values, known) for values in (truth, guess))
@@ -175,8 +171,6 @@ Ends: TypeAlias = tuple[float, float]
 
 # Ranges of a target whose squares, and sums of many of them, are ordinary floats.
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
-# Parts of a smaller budget may need noise that does not fit into 64-bit integers.
-_LEAST = Fraction(1, 10**8)
 
 # Of each metric the method of a model that it reads; what it needs besides, the public list of
 # labels, a public range or clusters; and how a search compares candidates by it: by sums over rows
@@ -187,7 +181,6 @@ _METRICS = {
     "f1": ("predict", "labels", "releases"),
     "roc_auc": ("predict_proba", "labels", "releases"),
     "log_loss": ("predict_proba", "labels", "losses"),
-    "brier_score": ("predict_proba", "labels", "losses"),
     "mean_absolute_error": ("predict", "range", "losses"),
     "mean_squared_error": ("predict", "range", "losses"),
     "log_likelihood": ("score_samples", "range", "sums"),
@@ -202,22 +195,11 @@ OF_ROWS = ("log_likelihood", "nicv")
 # --- parameters
 
 
-def check_rate(epsilon: Fraction) -> None:
-    """Refuse an epsilon that tells nothing at all, before it is charged."""
-    if epsilon < _LEAST:
-        raise ValueError(
-            f"epsilon={float(epsilon):.3g} is too little: its noise may not fit into 64-bit "
-            f"integers, and would hide any number of rows. Use at least {float(_LEAST):g}. Nothing "
-            "was spent."
-        )
-
-
 def charge_score(
     name: str, epsilon: Any, ledger: PrivacyLedger | None, random_state: Any
 ) -> tuple[PrivacyLoss, NoiseSource]:
     """Charge one score, before a value is read; give its loss and the source of its noise."""
-    exact = as_epsilon(epsilon)
-    check_rate(exact)
+    exact = epsilon_of_row(epsilon)
     source = noise_source(random_state)
     loss = PrivacyLoss(exact, seeded=source.seeded)
     charge(ledger, name, loss)
@@ -391,8 +373,7 @@ class Metric:
         found = positions_of(truth, positions)
         # Of two labels the probability of the second.
         scores = guess[:, -1:] if len(positions) == 2 else guess
-        losses = _probability_losses(self.name, np.maximum(found, 0), scores)
-        return losses, largest_loss(self.name, len(positions) > 2), found >= 0
+        return _log_losses(np.maximum(found, 0), scores), _LARGEST_LOSS, found >= 0
 
     def row_scores(self, scored: Scored) -> tuple[IntArray, int]:
         """An integer for each row, the higher the better, for a comparison of candidates.
@@ -539,6 +520,7 @@ def with_interval(
 
 # Probabilities below count as this in log losses.
 CLIP = 0.001
+_LARGEST_LOSS = float(-np.log(CLIP))
 # Records are known to be there where their noisy number exceeds this many standard deviations.
 _PRESENT = 4.0
 # What bins still hide, as a share of what half as many would change: the error of an area falls
@@ -706,40 +688,23 @@ def mean_area(tables: Sequence[Counts], level: float) -> QueryResult:
 # --- means of losses of rows
 
 
-def largest_loss(name: str, several: bool) -> float:
-    """Largest possible loss of a row."""
-    if name == "log_loss":
-        return float(-np.log(CLIP))
-    return 2.0 if several else 1.0
-
-
-def _probability_losses(name: str, classes: IntArray, probabilities: FloatArray) -> FloatArray:
-    """Log loss or Brier score of each row, divided by the largest possible; missing is 1.
+@np.errstate(all="ignore")
+def _log_losses(classes: IntArray, probabilities: FloatArray) -> FloatArray:
+    """Log loss of each row as a share of the largest; NaN where the probability is missing.
 
     Parameters
     ----------
-    name : {"log_loss", "brier_score"}
     classes : ndarray of int, shape (n_rows,)
     probabilities : ndarray of float, shape (n_rows, n_classes) or (n_rows, 1)
         One column holds the probability of the second of two classes.
     """
     several = probabilities.shape[1] > 1
     clipped = np.clip(probabilities, 0.0, 1.0)
-    rows = np.arange(len(classes))
-    true = clipped[rows, classes] if several else np.abs(1 - classes - clipped[:, 0])
-    with np.errstate(invalid="ignore"):
-        if name == "log_loss":
-            # One by one: a vectorised logarithm may round a row by its place in the array.
-            logs = map(math.log, np.maximum(true, CLIP).tolist())
-            losses = -np.fromiter(logs, np.float64, len(true))
-        elif several:
-            # One column at a time: the sum of a row may not depend on how many rows there are.
-            losses = sum(
-                (clipped[:, k] - (classes == k)) ** 2 for k in range(clipped.shape[1])
-            ) * np.ones(len(classes))
-        else:
-            losses = (1.0 - true) ** 2
-    return np.asarray(losses / largest_loss(name, several))
+    places = np.arange(len(classes)), classes
+    true = clipped[places] if several else np.abs(1 - classes - clipped[:, 0])
+    # One by one: a vectorised logarithm may round a row by its place in the array.
+    logs = map(math.log, np.maximum(true, CLIP).tolist())
+    return -np.fromiter(logs, np.float64, len(true)) / _LARGEST_LOSS
 
 
 def _mean_loss(
@@ -851,7 +816,6 @@ def private_score(
     neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
                                                         largest, of their squares, and of
                                                         what is left
-    neg_brier_score          probabilities  ``labels``  the same                           1
     neg_mean_absolute_error  numbers        ``domain``  the same of errors                 1
     neg_mean_squared_error   numbers        ``domain``  the same of squared errors         1
     nicv                     a model        nothing     the same of squared distances to   1
@@ -870,9 +834,8 @@ def private_score(
     centre, which both are public; "neg_nicv" is the negated one.
 
     The number of rows is private too and costs nothing extra. A log loss is clipped at that of the
-    probability 0.001, which is 6.9. The Brier score of more than two labels adds the squares up
-    over the labels, as in scikit-learn, which gives up to 2. If
-    noise alone could have made one of the classes, the interval is everything possible.
+    probability 0.001, which is 6.9. If noise alone could have made one of the classes, the interval
+    is everything possible.
 
     Examples
     --------

@@ -16,15 +16,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._random import NoiseSource, noise_source, warn_after_charge
-from .._validation import FloatArray, as_epsilon
+from .._validation import FloatArray
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..base import HidesSeed, Published, ShowsPrivacy, require_y
+from ..base import HidesSeed, Published, ShowsPrivacy, epsilon_of_row, require_y
 from ..exceptions import TrainingError
-from ..inspection import Step, child, paid, price, walk
+from ..inspection import UNKNOWN, Step, child, paid, price, walk
 from ..mechanisms import noisy_max
 from ..tables import as_frame
-from ._cross_val import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._metrics import Labels, Metric, Take, as_metric, check_rate, draw_places, scored_by, true_rows
+from ._cross_val import budgets_of, one_ledger, prepaid_clones, price_of_fit, rehearse
+from ._metrics import Labels, Metric, Take, as_metric, draw_places, scored_by, true_rows
 
 
 def _offers(method: str) -> Callable[[Any], bool]:
@@ -160,8 +160,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 f"metric={self.metric!r} scores whole rows: leave out y, and give the label, if "
                 "there is one, as a column of X."
             )
-        choice = as_epsilon(self.epsilon)
-        check_rate(choice)
+        choice = epsilon_of_row(self.epsilon)
         candidates, variants = self._candidates()
         if not candidates:
             raise ValueError(f"param_grid={self.param_grid!r} has no candidates: give it some.")
@@ -306,8 +305,11 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         compares = as_metric(self.metric, self.domain, searches=True).compares
         way = "a noisy score of each" if compares == "releases" else "one noisy maximum"
         steps.append(paid(self, name, f"chooses among {len(candidates):,} candidates by {way}."))
-        payer = one_ledger([self.estimator, *variants], self.ledger)
-        return [replace(step, payer=payer) for step in steps]
+        books = budgets_of([self.estimator, *variants], self.ledger)
+        if len(books) > 1:
+            why = f"has {len(books)} ledgers for one data set: a fit refuses them."
+            steps.append(Step(name, self, UNKNOWN, why, "The same ledger everywhere."))
+        return [replace(step, payer=books[0] if books else None) for step in steps]
 
     def _price(self) -> Fraction | None:
         return price(walk(self))

@@ -1,45 +1,36 @@
-"""Coefficients of noisy tables in one orthonormal basis of nested groups of codes.
+"""What was measured: coefficients of noisy tables in one orthonormal basis, and counts of columns.
 
 Tables of several columns are measured over groups of codes. The groups of a column are nested, and
 each level has groups of equally many *units*, its finest groups. In the tensor product of
 orthonormal bases that follow these levels, every measured table is a set of coefficients with one
 known variance, for each subset of its columns. Looks at the same coefficient are averaged by their
 precision; that is the best linear unbiased estimate from everything measured, and its errors are
-uncorrelated (`docs/theory/marginals`). Post-processing of released numbers.
+uncorrelated (`docs/theory/marginals`).
+
+A column by itself is measured at the levels of its own tree of codes: nested blocks of equally many
+codes. Noise of equal variance in each level makes the covariance a sum of projections onto the
+levels. Margins of tables of several columns, over groups of codes of any size, are further looks,
+and add a term of low rank. Post-processing of released numbers.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.linalg import helmert
+from sklearn.isotonic import isotonic_regression
 
-from .._validation import FloatArray, IntArray
+from .._validation import TINY, FloatArray, IntArray, ratio
 
 Axes = tuple[int, ...]
-
-
-_Found = TypeVar("_Found")
-
-
-def kept(find: Callable[..., _Found]) -> Callable[..., _Found]:
-    """A method that finds once what it is asked for, and keeps it in ``_kept`` of its object."""
-
-    @functools.wraps(find)
-    def found(self: Any, *of: Any) -> _Found:
-        known, key = vars(self).setdefault("_kept", {}), (find.__name__, *of)
-        if key not in known:
-            known[key] = find(self, *of)
-        result: _Found = known[key]
-        return result
-
-    return found
 
 
 class Ladder(NamedTuple):
@@ -78,11 +69,6 @@ class Ladder(NamedTuple):
         return basis_of(self.sizes[: self.sizes.index(size) + 1])
 
 
-def n_ordered(ladders: Iterable[Ladder]) -> int:
-    """How many columns are ordered: pairs of numbers depend more than pairs of categories."""
-    return sum(ladder.n_ordered > 0 for ladder in ladders)
-
-
 @functools.cache
 def basis_of(sizes: tuple[int, ...]) -> FloatArray:
     """Orthonormal functions of units, one a column: those of coarser levels first.
@@ -92,36 +78,12 @@ def basis_of(sizes: tuple[int, ...]) -> FloatArray:
     n_units = sizes[-1]
     found = [np.full((n_units, 1), n_units**-0.5)]
     for coarse, fine in zip(sizes[:-1], sizes[1:], strict=True):
-        parts = fine // coarse
-        # Contrasts of the parts of one group: Helmert's.
-        contrasts = np.zeros((parts, parts - 1))
-        for column in range(parts - 1):
-            contrasts[: column + 1, column] = 1.0
-            contrasts[column + 1, column] = -(column + 1.0)
-        contrasts /= np.sqrt((contrasts**2).sum(axis=0))
-        block = np.kron(np.eye(coarse), contrasts)
+        # Contrasts of the parts of one group.
+        block = np.kron(np.eye(coarse), helmert(fine // coarse).T)
         found.append(np.repeat(block, n_units // fine, axis=0) / math.sqrt(n_units // fine))
     matrix = np.concatenate(found, axis=1)
     matrix.flags.writeable = False
     return matrix
-
-
-def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
-    """Sums of an array times the outer products of vectors, (n_a, n) of each axis."""
-    others = values.shape[1:]
-    found = vectors[0].T @ values.reshape(len(values), math.prod(others))
-    found = found.reshape(len(found), *others)
-    for vector in vectors[1:]:
-        found = np.einsum("nk...,kn->n...", found, vector)
-    return found
-
-
-def by_attributes(products: Sequence[Collection[int]]) -> dict[tuple[int, ...], list[int]]:
-    """Positions of the products that constrain the same attributes, by these attributes."""
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for position, weights in enumerate(products):
-        groups.setdefault(tuple(sorted(weights)), []).append(position)
-    return groups
 
 
 class Look(NamedTuple):
@@ -139,9 +101,7 @@ class Look(NamedTuple):
     @property
     def variances(self) -> FloatArray:
         """Variance of each coefficient; 0 where it was not measured."""
-        found = np.zeros_like(self.precision)
-        np.divide(1.0, self.precision, out=found, where=self.precision > 0)
-        return found
+        return ratio(np.ones_like(self.precision), self.precision)
 
     def less(self, expected: FloatArray) -> FloatArray:
         """The values less those that are expected; 0 where they were not measured."""
@@ -266,310 +226,409 @@ def along(matrix: FloatArray, table: FloatArray, place: int) -> FloatArray:
     return np.moveaxis(np.tensordot(matrix, table, axes=(1, place)), 0, place)
 
 
-# ---------------------------------------------------------------- the prior
+# --- the counts of one column from everything measured, and their exact covariance
 
-# Values of u that a set may have, and scales of the law of their roots.
-_VARIANCES = np.append(0.0, np.geomspace(1e-6, 300.0, 32))
-SCALES = np.geomspace(0.002, 5.0, 40)
-# The u of a set of three columns that was not measured, as a part of the least of its pairs.
-_THIRD = 0.1
-# Groups by which the distance of a set from what is expected is counted.
-_BINS = 8
-# A condition cuts two codes; shares that differ by less from none and from all are these.
-_MOST_CUT, _WHOLE = 2, 1e-9
-# Sets from which a law is found, and numbers that are computed together.
-_MOST_SETS, _AT_ONCE = 200, 1 << 20
+# Columns of more codes than this are estimated from their own tree alone.
+_MOST_JOINED = 1 << 16
+# Variances of effects that are told apart: how many, and the least as a part of that of the noise.
+_EFFECTS, _LEAST_EFFECT = 60, 1e-3
+# Steps until their law hardly changes, and most groups that it is found from.
+_STEPS, _MOST_GROUPS = 50, 4000
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-def _exponential_laws() -> FloatArray:
-    """Shares of `_VARIANCES` if their roots have an exponential law, one row for each scale."""
-    between = np.sqrt(_VARIANCES[1:-1] * _VARIANCES[2:])
-    edges = np.sqrt(np.concatenate([[0.0, _VARIANCES[1] / 10], between, [np.inf]]))
-    laws: FloatArray = np.diff(-np.exp(-edges / SCALES[:, None]), axis=1)
-    return laws
+class EffectLaw(NamedTuple):
+    """The law of the variances of groups of effects that were seen with noise, all groups together.
 
-
-def cut_shares(weights: FloatArray) -> FloatArray:
-    """Products w (1 - w) at the codes that ranges cover in part, of weights (n_codes, n); else 0.
-
-    A range cuts two codes. Weights of more codes are no shares of them, but values.
-    """
-    inside = np.where((weights > _WHOLE) & (weights < 1.0 - _WHOLE), weights * (1.0 - weights), 0.0)
-    ranges = (inside > 0).sum(axis=0) <= _MOST_CUT
-    ranges &= (weights.min(axis=0) >= 0) & (weights.max(axis=0) <= 1)
-    return inside * ranges
-
-
-def _walked(shares: FloatArray) -> FloatArray:
-    """How much a walk varies over each code, of shares of records: 1/8 of 1 / below**2, in sum.
-
-    Of the first code a quarter is left out, which makes the variance of its weight exact.
-    """
-    below = np.cumsum(shares)
-    before = np.maximum(np.append(0.0, below[:-1]), below / 4.0)
-    walked: FloatArray = (1.0 / before - 1.0 / below) / 8.0
-    return walked
-
-
-class ColumnBasis:
-    """Weights of the codes of a column: their means in groups, and features of them.
-
-    Inner products of features are covariances of sums under weights. Ordered codes deviate from
-    what is expected as a random walk does, the faster the nearer to an end: of records that are
-    extreme in one column many may be extreme in another. Categories deviate by themselves.
-
-    Parameters
+    Attributes
     ----------
-    mass : ndarray of float64, shape (n_codes,)
-        Counts of the codes; negative ones count as 0.
-    ladder : Ladder
+    variances, shares : ndarray of float64, shape (n_variances,)
+        Variances that the effects of a group may have, and how many groups have them.
     """
 
-    def __init__(self, mass: FloatArray, ladder: Ladder) -> None:
-        mass = np.maximum(mass, 0.0) + 1e-9 / len(mass)
-        self.mass: FloatArray = mass / mass.sum()
-        self.ladder = ladder
-        self._ordered = self.mass[: ladder.n_ordered]
-        shares = self._ordered / max(self._ordered.sum(), 1e-300)
-        self.steps = np.sqrt(_walked(shares) + _walked(shares[::-1])[::-1])[:, None]
+    variances: FloatArray
+    shares: FloatArray
 
-    def features(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Features of the field of a column, and of what independent records do by chance.
+    @classmethod
+    def fitted(
+        cls, energies: FloatArray, numbers: IntArray, noises: FloatArray, most: float = math.inf
+    ) -> EffectLaw:
+        """The likeliest law, where one more group would be of any order of size.
 
-        Of weights (n_codes, n).
+        Maximum likelihood of a mixture, by expectation and maximization [1]_.
+
+        Parameters
+        ----------
+        energies : ndarray of float64, shape (n_groups,)
+            Sums of squares of noisy effects; at least one group.
+        numbers : ndarray of int, shape (n_groups,)
+            How many effects.
+        noises : ndarray of float64, shape (n_groups,)
+            Variance of the noise of an effect.
+        most : float, default=inf
+            Largest variance that effects can have.
+
+        References
+        ----------
+        .. [1] N. Laird. Nonparametric maximum likelihood estimation of a mixing distribution.
+           Journal of the American Statistical Association 73(364), 1978.
         """
-        mean = self.mass @ weights
-        apart = np.sqrt(self.mass)[:, None] * (weights - mean)
-        return (self._walk(weights, mean) if len(self._ordered) else apart), apart
+        most = min(float(np.maximum(energies / np.maximum(numbers, 1), noises).max()), most)
+        least = _LEAST_EFFECT * min(float(noises.min()), most)
+        tried = np.append(0.0, np.geomspace(least, most, _EFFECTS))
+        shares = even = np.full(len(tried), 1.0 / len(tried))
+        # Places of a low-discrepancy sequence: no pattern of a table has its period.
+        places = (np.arange(min(len(energies), _MOST_GROUPS)) * _GOLDEN % 1.0) * len(energies)
+        some = np.unique(places.astype(np.int64)) if len(energies) > _MOST_GROUPS else slice(None)
+        likely = cls(tried, even)._likelihoods(energies[some], numbers[some], noises[some])
+        for _ in range(_STEPS):
+            expected = shares * (likely.T @ (1.0 / (likely @ shares)))
+            shares = (expected + even) / (len(likely) + 1)
+        return cls(tried, shares)
 
-    def ends(self, cut: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """More features, of codes that ranges cover in part; of the `cut_shares` of weights."""
-        apart, n = np.sqrt(self.mass[:, None] * cut), len(self._ordered)
-        return (2.0 * self.steps * self._ordered[:, None] * cut[:n] if n else apart), apart
-
-    def _walk(self, weights: FloatArray, mean: FloatArray) -> FloatArray:
-        """Features of a random walk over ordered codes."""
-        n = len(self._ordered)
-        share = self._ordered.sum()
-        middle = self._ordered @ weights[:n] / share
-        inside = self._ordered[:, None] * (weights[:n] - middle)
-        walk = np.cumsum(inside, axis=0)
-        walk -= inside / 2.0
-        walk *= math.sqrt(12.0) * self.steps
-        inside *= self.steps
-        found = [walk, inside]
-        if n < len(self.mass):
-            # All ordered codes together are one category among the others.
-            found += [
-                np.sqrt(self.mass[n:])[:, None] * (weights[n:] - mean),
-                math.sqrt(share) * (middle - mean)[None],
-            ]
-        return np.concatenate(found)
-
-    @kept
-    def _averages(self, size: int) -> tuple[csr_array, IntArray]:
-        """What makes means of groups of weights, (size, n_codes); number of codes of each group.
-
-        Nothing is in groups without codes: they have the weight of the groups around them.
-        """
-        group = self.ladder.groups(size)
-        whole = self.ladder.sums(self.mass, size)
-        at = group, np.arange(len(group))
-        averages = csr_array((self.mass / whole[group], at), shape=(size, len(group)))
-        filled = np.diag((whole > 0).astype(np.float64))
-        for level in reversed([each for each in self.ladder.sizes if each < size]):
-            wide = size // level
-            empty = np.flatnonzero(filled.sum(axis=1) == 0)
-            around = np.repeat(whole.reshape(level, wide).sum(axis=1), wide)
-            for place in empty[around[empty] > 0].tolist():
-                near = slice(place // wide * wide, (place // wide + 1) * wide)
-                filled[place, near] = whole[near] / whole[near].sum()
-        return csr_array(filled) @ averages, np.bincount(group, minlength=size)
-
-    def is_whole(self, size: int) -> bool:
-        """Whether each code has a group to itself."""
-        return bool(self._averages(size)[1].max() <= 1)
-
-    def means(self, weights: FloatArray, size: int) -> FloatArray:
-        """Means of the weights of codes in groups, (size, n)."""
-        found: FloatArray = self._averages(size)[0] @ weights
-        return found
-
-    def within(self, weights: FloatArray, means: FloatArray) -> FloatArray:
-        """Variances of the weights of codes in groups of these means; 0 where there is no code."""
-        averages, n_codes = self._averages(len(means))
-        found: FloatArray = (n_codes > 0)[:, None] * (averages @ weights**2 - means**2)
-        return found
-
-    def coefficients(self, means: FloatArray) -> FloatArray:
-        """Coefficients of the mean weights of groups in the functions of `turn`, (size - 1, n)."""
-        size = means.shape[0]
-        found: FloatArray = self._turned(size).T @ means * math.sqrt(self.ladder.n_units / size)
-        return found
-
-    @kept
-    def _turned(self, size: int) -> FloatArray:
-        """The functions of `turn`, (size, size - 1)."""
-        found: FloatArray = self.ladder.functions(size)[:, 1:] @ self.turn(size)[0]
-        return found
-
-    def of_codes(self, size: int) -> FloatArray:
-        """`coefficients` of a weight of 1 for each code, (size - 1, n_codes)."""
-        return self.coefficients(self._averages(size)[0])
-
-    @functools.cached_property
-    def even(self) -> FloatArray:
-        """Shares of the codes if all units count alike: a mean over them is that of weights."""
-        size = self.ladder.n_units
-        shares: FloatArray = self._averages(size)[0].sum(axis=0) / size
-        return shares
-
-    @kept
-    def turn(self, size: int) -> tuple[FloatArray, FloatArray]:
-        """Functions of groups but the constant one that vary by themselves.
+    def told(
+        self, energies: FloatArray, numbers: IntArray, noises: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What is expected of groups, of any shape.
 
         Returns
         -------
-        turn : ndarray of float64, shape (size - 1, size - 1)
-            One a column: by how much the functions of the ladder count.
-        variances : ndarray of float64, shape (2, size - 1)
-            Prior variances of their coefficients, by the field and by chance.
+        shares, variances, deviations : ndarray of float64
+            Of a noisy effect what is true; of the true effects the variance, and the standard
+            deviation of that.
         """
-        ladder, n = self.ladder, self.ladder.n_ordered
-        n_ordered = int(ladder.groups(size)[n - 1]) + 1 if n else 0
-        alone = Ladder(np.arange(size), (size,), n_ordered)
-        groups = ColumnBasis(ladder.sums(self.mass, size), alone)
-        scale = math.sqrt(size / ladder.n_units)
-        field, chance = groups.features(ladder.functions(size)[:, 1:] * scale)
-        spread, turn = np.linalg.eigh(field.T @ field)
-        apart = ((chance @ turn) ** 2).sum(axis=0)
-        return turn, np.stack([np.maximum(spread, 0.0), apart])
+        found = self._likelihoods(energies, numbers, noises) * self.shares
+        found /= found.sum(axis=-1, keepdims=True)
+        mean = found @ self.variances
+        spread = np.sqrt(np.maximum(found @ self.variances**2 - mean**2, 0.0))
+        true = self.variances / (self.variances + noises[..., None])
+        return (found * true).sum(axis=-1), mean, spread
 
-    @functools.cached_property
-    def reach(self) -> float:
-        """How far groups deviate together: the part of a column in the distance of a set.
-
-        Groups of about equally many records, not those of tables: these may lie where noise is.
-        """
-        middle = np.cumsum(self.mass) - self.mass / 2.0
-        few = len(self.mass) <= _BINS
-        group = np.arange(len(middle)) if few else (_BINS * middle).astype(np.int64)
-        ones = np.eye(_BINS)[np.minimum(group, _BINS - 1)]
-        return float(np.sqrt((self.features(ones)[0] ** 2).sum(axis=0)).sum())
+    def _likelihoods(
+        self, energies: FloatArray, numbers: IntArray, noises: FloatArray
+    ) -> FloatArray:
+        """Of each variance, up to a factor."""
+        whole = self.variances + noises[..., None]
+        logs = -0.5 * (numbers[..., None] * np.log(whole) + energies[..., None] / whole)
+        found: FloatArray = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return found
 
 
-class Belief(NamedTuple):
-    """Of the coefficients of a set how far they are believed, and their variances; and its u.
-
-    What is not believed is taken to be noise, whose variance is ``removed``.
-    """
-
-    gain: FloatArray
-    variance: FloatArray
-    removed: FloatArray
-    u: float
-
-
-class Prior:
-    """One law of how tables of several columns deviate from what is expected of them.
+@dataclass(eq=False, repr=False)
+class ColumnEstimate:
+    """Counts of the codes of a column, with covariance.
 
     Parameters
     ----------
-    total : float
-    columns : mapping of int to ColumnBasis
-    tables : mapping of tuple of int to Look
-    expected : callable
-        Coefficients that are expected of a set.
-    distances : mapping of int to float
-        What is believed of the mean distance from the rows of pairs that were not measured, as a
-        share of the records, for each number of ordered columns; empty if none was released.
+    n_codes : int
+    sizes : sequence of int
+        Blocks of each level of the column's tree, from 1 to its lattice of at least ``n_codes``
+        codes; each divides the next. Blocks beyond the last code hold nothing.
+    variances : mapping of int to float
+        Variance of the noise of a block, for the sizes that were measured.
+    total_variance : float
+        Variance of what else is known of the total; infinite if nothing is.
+    n_alone : int, default=0
+        Last codes that say nothing of their neighbours: special values, the missing one.
+    codes : ndarray of int
+        Codes that records can have, in the order of the lattice.
     """
 
-    def __init__(
-        self,
-        total: float,
-        columns: Mapping[int, ColumnBasis],
-        tables: Mapping[Axes, Look],
-        expected: Callable[[Axes], FloatArray],
-        distances: Mapping[int, float],
-    ) -> None:
-        self.total, self._columns, self._tables = max(total, 1.0), columns, tables
-        self._expected, self._distances = expected, distances
+    n_codes: int
+    sizes: Sequence[int]
+    variances: Mapping[int, float]
+    total_variance: float = math.inf
+    n_alone: int = 0
+    codes: IntArray = field(kw_only=True)
 
-    def _reach(self, axes: Axes) -> float:
-        return math.prod(self._columns[axis].reach for axis in axes) ** 2
+    def __post_init__(self) -> None:
+        self.sizes = tuple(self.sizes)
+        self.scales = self._scale_variances()
+        self.counts = np.zeros(self.n_codes)
+        # The covariance is that of the levels less ``lowered @ lowered.T``.
+        self._lowered: FloatArray | None = None
+        # And with it, the covariance is larger by ``outer(restored, restored)``.
+        self.restored = np.zeros(len(self.codes))
+        self.looks: tuple[Ladder, FloatArray] | None = None
 
-    def _parts(self, axes: Axes) -> tuple[FloatArray, ...]:
-        """Of a set the prior variances for u = 1 and by chance, noise, and what was seen."""
-        look = self._tables[axes]
-        turns = [
-            self._columns[axis].turn(length + 1)
-            for axis, length in zip(axes, look.values.shape, strict=True)
-        ]
-        field, chance = (
-            functools.reduce(np.multiply.outer, each)
-            for each in zip(*(variances for _, variances in turns), strict=True)
-        )
-        away = look.less(self._expected(axes))
-        noise = np.where(look.precision > 0, look.variances, self.total**2)
-        for place, (turn, _) in enumerate(turns):
-            away, noise = along(turn.T, away, place), along(turn.T**2, noise, place)
-        return self.total**2 / self._reach(axes) * field, self.total * chance, noise, away
+    @property
+    def lattice(self) -> int:
+        """Number of codes with those that fill the last blocks."""
+        return self.sizes[-1]
 
-    @kept
-    def _likelihoods(self, axes: Axes) -> FloatArray:
-        """Of each value of u, up to a factor."""
-        field, chance, noise, away = (each.ravel() for each in self._parts(axes))
-        whole = np.multiply.outer(_VARIANCES, field) + (chance + noise)
-        logs = -0.5 * (np.log(whole) + away**2 / whole).sum(axis=1)
-        found: FloatArray = np.exp(logs - logs.max())
-        return found
+    def _scale_variances(self) -> list[FloatArray]:
+        """Variance of a coefficient of each scale, orthonormal over the lattice.
 
-    @kept
-    def _law(self, order: int) -> FloatArray:
-        """Shares of the values of u among sets of so many columns."""
-        sets = [axes for axes in self._tables if len(axes) == order]
-        some = sets[:: -(-len(sets) // _MOST_SETS)]
-        laws = _exponential_laws()
-        logs = sum(np.log(np.maximum(laws @ self._likelihoods(axes), 1e-300)) for axes in some)
-        scales = np.exp(logs - np.max(logs))
-        found: FloatArray = scales / scales.sum() @ laws
-        return found
-
-    @kept
-    def belief(self, axes: Axes) -> Belief:
-        """What is believed of a measured set."""
-        shares = self._likelihoods(axes) * self._law(len(axes))
-        shares /= shares.sum()
-        field, chance, noise, away = self._parts(axes)
-        gain, square = np.zeros(field.shape), np.zeros(field.shape)
-        for place in np.flatnonzero(shares > 1e-4 * shares.max()).tolist():
-            prior = _VARIANCES[place] * field + chance
-            trust = prior / (prior + noise)
-            gain += shares[place] * trust
-            square += shares[place] * trust**2
-        variance = gain * noise + np.maximum(square - gain**2, 0.0) * away**2
-        return Belief(gain, variance, (1.0 - gain) * noise, float(shares @ _VARIANCES))
-
-    @kept
-    def unmeasured(self, kind: int) -> float:
-        """The variance u of pairs without a table, so many of whose columns are ordered.
-
-        Without a distance the mean of pairs with a table; 1 without any.
+        One for each block of the level above; they differ after `fit`.
         """
-        if kind in self._distances:
-            return math.pi * self._distances[kind] ** 2
-        pairs = any(len(axes) == 2 for axes in self._tables)
-        return float(self._law(2) @ _VARIANCES) if pairs else 1.0
+        found: list[FloatArray] = []
+        for size in self.sizes:
+            precision = sum(self._precisions(size).values())
+            n_blocks = self.sizes[max(len(found) - 1, 0)]
+            found.append(np.full(n_blocks, 1.0 / precision))
+        return found
 
-    def scale(self, axes: Axes) -> float:
-        """The variance of the field of a set, before features."""
-        return self.distance(axes) / self._reach(axes)
+    def _precisions(self, size: int) -> dict[int, float]:
+        """Of a coefficient of a level: as the counts of each level that was measured tell it."""
+        known = self.variances.items()
+        found = {finer: self.lattice / (finer * each) for finer, each in known if finer >= size}
+        # What else is known of the total is one more table.
+        return found | ({0: self.lattice / self.total_variance} if size == 1 else {})
 
-    def distance(self, axes: Axes) -> float:
-        """The variance u of a set."""
-        if axes in self._tables:
-            return self.belief(axes).u
-        if len(axes) > 2:
-            return _THIRD * min(map(self.distance, combinations(axes, 2)))
-        return self.unmeasured(n_ordered(self._columns[axis].ladder for axis in axes))
+    def own_total(self, tables: Mapping[int, FloatArray]) -> tuple[float, float]:
+        """The total as the column's own counts tell it, and its variance."""
+        precision = {size: 1.0 / (size * each) for size, each in self.variances.items()}
+        told = sum(precision[size] * float(tables[size].sum()) for size in precision)
+        return told / sum(precision.values()), 1.0 / sum(precision.values())
+
+    def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
+        """Estimate from noisy blocks of each level and from what else is known of the total.
+
+        Halves of blocks are believed to differ as far as noise does not explain it: fine codes cost
+        little where counts are even.
+        """
+        counts, unsure = np.zeros(1), np.zeros(1)
+        before, tables = np.zeros(1), {**tables, 0: np.array([total])}
+        for place, size in enumerate(self.sizes):
+            precisions = self._precisions(size)
+            precision, told = sum(precisions.values()), np.zeros(size)
+            for finer, part in precisions.items():
+                told += part * tables[finer].reshape(size, -1).sum(axis=1)
+            told /= precision
+            detail = told
+            if place:
+                detail = told - np.repeat(_means(told, len(before)), size // len(before))
+            if place > 1 and size == 2 * len(before):
+                detail = self._believed(place, detail, counts, unsure)
+            ratio, width = size // len(counts), self.lattice // size
+            counts = np.repeat(counts, ratio) + detail / width
+            # Of the mean of the codes of a block, its square adds up to this over the details.
+            part = (1.0 - 1.0 / ratio if place else 1.0) / width
+            unsure = np.repeat(unsure + part * self.scales[place], ratio)
+            before = told
+        n_inside = len(self.codes)
+        inside = counts[:n_inside]
+        if self.lattice > n_inside:
+            inside = inside + self._shares * counts[n_inside:].sum()
+        self.counts[self.codes] = inside
+
+    def _believed(
+        self, place: int, detail: FloatArray, counts: FloatArray, unsure: FloatArray
+    ) -> FloatArray:
+        """Details of a level as far as they are believed; the variances have what is not.
+
+        A block is expected to rise or fall as its neighbours do, by the share that the whole level
+        shows. From this its halves differ by a share of what the block holds, whose variance, at
+        most 1, has one law over the blocks of the level (`EffectLaw`). Blocks with codes that stand
+        alone or beyond the last code say nothing of the others: their details are believed as they
+        are.
+
+        Parameters
+        ----------
+        place : int
+            Which level.
+        detail : ndarray of float64
+            Counts of the halves, less half of those of their blocks.
+        counts, unsure : ndarray of float64
+            Estimated mean count of a code of each block, and its variance.
+        """
+        noise = float(self._scale_variances()[place][0])
+        width = self.lattice // len(counts)
+        n_alike = int((self.codes < self.n_codes - self.n_alone).sum()) // width
+        if not n_alike:
+            return detail
+        square = width * (np.maximum(counts[:n_alike], 0.0) ** 2 + unsure[:n_alike])
+        halves = detail[: 2 * n_alike : 2]
+        slopes = _slopes(np.maximum(counts[:n_alike], 0.0)) * (width / 8.0)
+        # The share is 1, give or take 1, before a half with this variance is looked at.
+        doubted = noise * width / 4.0
+        share = (float(slopes @ halves) + doubted) / (float(slopes @ slopes) + doubted)
+        share = min(max(share, 0.0), 1.0)
+        expected = share * slopes
+        # Orthonormal coefficients: one for each block that is halved.
+        energy = 4.0 * (halves - expected) ** 2 / width
+        seen = energy / square, np.ones(n_alike, dtype=np.int64), noise / square
+        trust, mean, spread = EffectLaw.fitted(*seen, 1.0).told(*seen)
+        # The noise that is left, and what is not believed: no more than all of the noise.
+        lacking = (1.0 - trust) ** 2 * (mean + spread) * square
+        self.scales[place] = np.full(len(counts), noise)
+        self.scales[place][:n_alike] = np.minimum(trust**2 * noise + lacking, noise)
+        found = detail.copy()
+        found[: 2 * n_alike : 2] = expected + trust * (halves - expected)
+        found[1 : 2 * n_alike : 2] = -found[: 2 * n_alike : 2]
+        return found
+
+    def join(self, ladder: Ladder, values: FloatArray | None, variances: FloatArray) -> None:
+        """Add looks at sums over groups of codes, as coefficients of the basis of a ladder.
+
+        Parameters
+        ----------
+        ladder : Ladder
+        values : ndarray of float64, or None
+            Of the functions of the ladder but the constant one, the first so many. None: only the
+            covariance is wanted.
+        variances : ndarray of float64
+        """
+        if self.n_codes > _MOST_JOINED or not len(variances):
+            return
+        functions = basis_of(ladder.sizes)[:, 1 : len(variances) + 1]
+        asked = functions[ladder.units[self.codes]]
+        spread = self.covered(asked)
+        inner = asked.T @ spread + np.diag(variances)
+        root = np.linalg.cholesky(inner)
+        lowered = np.linalg.solve(root, spread.T).T
+        # The looks move counts among codes; the sum stays the total, which others tell too. The
+        # best way back costs the variance of what is taken back.
+        back = self.covered(np.ones(len(asked)))
+        back /= back.sum()
+        if values is not None:
+            inside = self.counts[self.codes]
+            moved = lowered @ np.linalg.solve(root, values - asked.T @ inside)
+            self.counts[self.codes] = inside + moved - back * moved.sum()
+        self._lowered = lowered
+        self.restored = back * math.sqrt(float((lowered.sum(axis=0) ** 2).sum()))
+        self.looks = (ladder, np.asarray(variances, dtype=np.float64))
+
+    def rising(self) -> FloatArray:
+        """The counts, those of ordered codes moved so that their running sums never fall.
+
+        Negative ones are noise: ranges are nearer without them. What is known well moves least: a
+        value that tables of several columns tell apart lies beside codes that noise hides.
+        """
+        found = self.counts.copy()
+        ordered = self.codes[self.codes < self.n_codes - self.n_alone]
+        if found[ordered].sum() > 0:
+            n = len(ordered)
+            precision = 1.0 / np.maximum(self._variances_of_sums()[:n], TINY)
+            found[ordered] = without_negatives(found[ordered], np.arange(n), precision)
+        return found
+
+    def _variances_of_sums(self) -> FloatArray:
+        """Variances of the running sums of the counts, but for what blocks hold beyond the last.
+
+        Such a sum cuts one block of each level; the squares of its weights there, less those of
+        their mean in the block, count its coefficients.
+        """
+        ends = np.arange(1.0, len(self.codes) + 1.0)
+        found = self.scales[0][0] * ends**2 / self.lattice
+        for size, variance in zip(self.sizes[1:], self.scales[1:], strict=True):
+            wide, narrow = self.lattice // len(variance), self.lattice // size
+            inside, cut = ends % wide, ends % narrow
+            squares = inside - cut + cut**2 / narrow - inside**2 / wide
+            found += np.append(variance, 0.0)[(ends // wide).astype(np.int64)] * squares
+        if self._lowered is not None:
+            found -= (np.cumsum(self._lowered, axis=0) ** 2).sum(axis=1)
+        return found + np.cumsum(self.restored) ** 2
+
+    def around(self, code: int) -> FloatArray:
+        """Weight 1 for the codes of a block whose records may all lie at one number of a code.
+
+        Inside of a block counts are believed to be even as far as noise hides how they lie, but
+        numbers of few decimals, and favourite ones, lie at a few codes. A finer block is taken only
+        if half of the records of the block would be four standard deviations of its noise.
+        """
+        codes = self.codes
+        place, found = int(np.searchsorted(codes, code)), np.zeros(self.n_codes)
+        blocks = {size: np.arange(len(codes)) // (self.lattice // size) for size in self.variances}
+        held = [codes[block == block[place]] for block in blocks.values()]
+        clear = self.counts[held[0]].sum() >= 8.0 * np.sqrt([*self.variances.values()])
+        found[held[int(np.flatnonzero(clear)[-1]) if clear.any() else 0]] = 1.0
+        return found
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        """How what blocks hold beyond the last code is shared out over the codes; it adds up to 1.
+
+        Nobody is there: the noise of these cells tells what the others have too little, and with it
+        the counts add up to the total.
+        """
+        n_inside = len(self.codes)
+        outside = np.zeros(self.lattice)
+        outside[n_inside:] = 1.0
+        spread = self._spread(outside, [np.zeros(1), *self.scales[1:]])
+        found: FloatArray = -spread[:n_inside] / float(outside @ spread)
+        return found
+
+    def covered(self, weights: FloatArray) -> FloatArray:
+        """Covariance of the column's own levels times weights, (n_codes,) or (n_codes, n)."""
+        padded = np.zeros((self.lattice, *weights.shape[1:]))
+        n_inside = len(weights)
+        padded[:n_inside] = weights
+        if n_inside == self.lattice:
+            return self._spread(padded, self.scales)
+        shares = self._shares
+        padded[n_inside:] = shares @ weights
+        found = self._spread(padded, self.scales)
+        return found[:n_inside] + np.multiply.outer(shares, found[n_inside:].sum(axis=0))
+
+    def _spread(self, weights: FloatArray, scales: Sequence[FloatArray]) -> FloatArray:
+        """Covariance with these variances of the scales, times weights over the lattice."""
+        means = [weights]
+        for size in self.sizes[-2::-1]:
+            means.append(_means(means[-1], size))
+        found = coarse = np.zeros((1, *weights.shape[1:]))
+        for mean, variance in zip(reversed(means), scales, strict=True):
+            # One for each block of the level above.
+            each = variance.reshape(-1, *[1] * weights.ndim)
+            detail = mean.reshape(len(coarse), -1, *weights.shape[1:]) - coarse[:, None]
+            found = (found[:, None] + each * detail).reshape(mean.shape)
+            coarse = mean
+        return found
+
+    def covariance(self, weights: FloatArray) -> FloatArray:
+        """Covariance of the counts with weighted sums of them, (n_codes, n) like the weights."""
+        inside = weights[self.codes]
+        found = self.covered(inside)
+        if self._lowered is not None:
+            found = found - self._lowered @ (self._lowered.T @ inside)
+            found = found + np.multiply.outer(self.restored, self.restored @ inside)
+        whole = np.zeros(weights.shape)
+        whole[self.codes] = found
+        return whole
+
+    def variance(self, weights: FloatArray) -> FloatArray:
+        """Variance of weighted sums of the counts, weights (n_codes,) or (n_codes, n)."""
+        return np.maximum(np.einsum("k...,k...->...", weights, self.covariance(weights)), 0.0)
+
+
+def _slopes(counts: FloatArray) -> FloatArray:
+    """By how much counts fall from block to block, and at most twice the smaller step beside it.
+
+    A peak, and a block beside one that stands out, has no slope.
+    """
+    if len(counts) < 3:
+        return np.zeros(len(counts))
+    steps = -np.diff(counts)
+    # The first and the last block fall as the next ones do.
+    before, after = np.append(steps[0], steps), np.append(steps, steps[-1])
+    before[0], after[-1] = steps[1], steps[-2]
+    middle = (before + after) / 2.0
+    middle[0], middle[-1] = steps[0], steps[-1]
+    least = np.minimum(abs(middle), 2.0 * np.minimum(abs(before), abs(after)))
+    return np.where(before * after > 0.0, np.sign(before) * least, 0.0)
+
+
+def _means(values: FloatArray, size: int) -> FloatArray:
+    """Means of so many blocks of equally many values."""
+    sums: FloatArray = values.reshape(size, -1, *values.shape[1:]).sum(axis=1)
+    return sums / (len(values) // size)
+
+
+def without_negatives(
+    counts: FloatArray, order: IntArray, precision: FloatArray | None = None
+) -> FloatArray:
+    """Counts whose running sums are the nearest to those of noisy ones that never fall.
+
+    With the precision of each running sum, in this order, in units of its standard deviation.
+
+    Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
+    move quantiles towards the middle of the range; taking the same from all would take most of a
+    value where it is spread over many bins.
+    """
+    sums = np.cumsum(counts[order])
+    if sums[-1] <= 0:
+        return np.maximum(counts, 0.0)
+    # The last sum is the total, which is known best: no other one is larger.
+    top = float(sums[-1])
+    running = isotonic_regression(sums, sample_weight=precision, y_min=0.0, y_max=top)
+    return np.diff(running, prepend=0.0)[np.argsort(order)]

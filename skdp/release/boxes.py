@@ -14,14 +14,22 @@ import pandas as pd
 from .._validation import CodeArray, FloatArray, IntArray, as_epsilon, free_name
 from ..domain import Domain
 from ..domain.query import Query, Weights
-from ..hierarchy import noise_quantile
 from ..mechanisms import discrete_laplace_variance
 from ..mechanisms.laplace import noise_reach
-from .basis import by_attributes, kept
 from .files import Arrays, Facts, demand, fraction, packed, unpacked
-from .model import Answers, KnownLaw, Reach, Release, added, are_shares, semidefinite
+from .marginals import inverse
+from .model import (
+    KnownLaw,
+    Reach,
+    Release,
+    added,
+    are_shares,
+    by_attributes,
+    kept,
+    semidefinite,
+)
 from .result import range_label
-from .rows import DrawsRecords, inverse
+from .sampling import DrawsRecords
 
 # Numbers held at once while a batch of queries is answered: they fit into a core's cache.
 _CHUNK = 1 << 18
@@ -52,13 +60,10 @@ def _frozen(values: Any, dtype: type) -> np.ndarray:
 def checked_counts(counts: Any, n_boxes: int) -> np.ndarray:
     """A read-only copy of released counts, one for each box."""
     counts = np.asarray(counts)
-    demand(
-        counts.dtype.kind in "iuf" and counts.shape == (n_boxes,),
-        f"counts must hold one number for each of the {n_boxes} boxes, got the shape "
-        f"{counts.shape} and the dtype {counts.dtype}.",
-    )
-    small = (np.abs(counts.astype(np.float64)) <= _MAX_COUNT).all()
-    demand(small, "counts must be finite and at most 2**53 in size.")
+    fits = counts.dtype.kind in "iuf" and counts.shape == (n_boxes,)
+    fits = fits and bool((np.abs(counts.astype(np.float64)) <= _MAX_COUNT).all())
+    one = f"one number for each of the {n_boxes} boxes, none beyond 2**53"
+    demand(fits, f"counts must hold {one}, got the shape {counts.shape} and {counts.dtype}.")
     return _frozen(counts, np.float64 if counts.dtype.kind == "f" else np.int64)
 
 
@@ -83,13 +88,12 @@ class Boxes:
     def __init__(self, lower: Any, upper: Any) -> None:
         self.lower = _whole(lower, "lower", np.int32)
         self.upper = _whole(upper, "upper", np.int32)
+        alike = self.lower.shape == self.upper.shape and self.lower.ndim == 2 and self.lower.size
         demand(
-            self.lower.shape == self.upper.shape and self.lower.ndim == 2 and self.lower.size,
-            "lower and upper must both have the shape (n_boxes, n_attributes) with at least one "
-            f"of each, got {self.lower.shape} and {self.upper.shape}.",
+            alike and (self.lower < self.upper).all(),
+            "lower and upper must have the shape (n_boxes, n_attributes), with at least one of "
+            f"each, and lower < upper everywhere, got {self.lower.shape} and {self.upper.shape}.",
         )
-        some = (self.lower < self.upper).all()
-        demand(some, "Every box needs lower < upper in every attribute.")
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -168,10 +172,9 @@ class LeafErrorBound:
             object.__setattr__(self, name, _whole(getattr(self, name), name, np.int64))
         alike = self.depth.ndim == 1 and self.depth.shape == self.test_number.shape
         demand(alike, "depth and test_number must have the same length.")
-        for name in ("theta", "delta", "lam", "step"):
-            number = float(getattr(self, name))
-            demand(0 <= number < math.inf, f"{name} must be finite and not negative, got {number}.")
-            object.__setattr__(self, name, number)
+        numbers = (self.theta, self.delta, self.lam, self.step)
+        fits = all(0 <= number < math.inf for number in numbers)
+        demand(fits, f"theta, delta, lam and step must be finite and not negative, got {numbers}.")
 
     def bounds(self, mu: float) -> np.ndarray:
         """Bounds that hold for all boxes together with probability at least 1 - mu.
@@ -553,10 +556,6 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
         return cls(boxes, arrays["counts"], shape, intervals)
 
 
-# More terms of noise than this make an answer nearly normal.
-_MOST_TERMS = 2**20
-
-
 class StrategyModel(BoxModel):
     """Estimated counts of all cells, from measured weighted sums of cells: HDMM.
 
@@ -622,18 +621,15 @@ class StrategyModel(BoxModel):
         return found
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
-        found = Answers.reach(self, queries, level)
-        if len(queries) > 1 or math.prod(map(len, self.strategy)) > _MOST_TERMS:
-            return found
-        terms = sum(
-            reduce(np.multiply.outer, [self._weights(each, i) for i in range(len(self.shape))])
-            for each in queries[0].products
-        )
-        # The law is that of whole numbers.
-        weights = np.ravel(terms) * self.unit
-        half = np.array([noise_quantile(weights, np.full(len(weights), self.noise), level)])
-        text = f"at least {100 * level:g}% for a query fixed before looking at the release"
-        return Reach(found.std, half, half, f"{text}, by the law of the noise.")
+        half, n = np.zeros(len(queries)), range(len(self.shape))
+        for place, query in enumerate(queries):
+            each = (map(self._weights, [part] * len(n), n) for part in query.products)
+            weights = np.ravel(sum(reduce(np.multiply.outer, one) for one in each))
+            noise = np.full(len(weights), self.noise)
+            half[place] = self.unit * noise_reach(weights, weights, noise, (1.0 - level) / 2)
+        text = f"About {100 * level:g}% for a query fixed before looking at the release"
+        std = np.sqrt(self.variance(queries))
+        return Reach(std, half, half, f"{text}, by a law between normal and a single noise.")
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""

@@ -42,25 +42,15 @@ def fraction(text: Any) -> Fraction:
 
 def loss_to_data(loss: PrivacyLoss) -> dict[str, Any]:
     """A privacy loss as JSON holds it."""
-    return {
-        "epsilon": str(loss.epsilon),
-        "parts": {name: str(part) for name, part in loss.parts.items()},
-        "seeded": loss.seeded,
-        "max_rows_per_id": loss.max_rows_per_id,
-        "assumes": loss.assumes,
-    }
+    parts = {name: str(part) for name, part in loss.parts.items()}
+    return vars(loss) | {"epsilon": str(loss.epsilon), "parts": parts}
 
 
 def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
     """What `loss_to_data` wrote."""
     demand(isinstance(data["seeded"], bool), "it does not say whether it was seeded")
-    return PrivacyLoss(
-        fraction(data["epsilon"]),
-        {name: fraction(part) for name, part in data["parts"].items()},
-        seeded=data["seeded"],
-        max_rows_per_id=data["max_rows_per_id"],
-        assumes=data["assumes"],
-    )
+    parts = {name: fraction(part) for name, part in data["parts"].items()}
+    return PrivacyLoss(**{**data, "epsilon": fraction(data["epsilon"]), "parts": parts})
 
 
 def write_archive(path: str | PathLike[str], metadata: Facts, arrays: Arrays) -> None:
@@ -118,8 +108,6 @@ def read_archive(
     with open(path, "rb") as file:
         try:
             return build(*_read(file, max_bytes))
-        except MemoryError:
-            raise ValueError(f"{str(path)!r} does not fit into the available memory.") from None
         # Damaged archives, JSON and headers raise almost anything, always for the same reason:
         # these bytes are not such a release.
         except Exception as error:

@@ -9,28 +9,196 @@ columns, what measured sets leave open, and what sets that were not measured may
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from .._random import caller_level
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, single_numbers
-from .basis import Coefficients, ColumnBasis, Ladder, Look, Prior, along, kept, under
-from .columns import ColumnEstimate
+from .basis import Coefficients, ColumnEstimate, Ladder, Look, along
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
-from .model import Release, added, product_of_weights
+from .model import Release, added, kept, product_of_weights, under
+from .prior import ColumnBasis, Prior
 from .products import Products, Stacked, covariances
-from .rows import ENOUGH, WeightedRows
+from .rounding import count_records
 
 Axes = tuple[int, ...]
 
 # Tables of the rows that are kept, and numbers that are computed together.
 _MOST_TABLES, _AT_ONCE = 128, 1 << 20
+# Variance of the records of a bin that a question cuts, as a part of the square of those that stand
+# out of its neighbours: all of them may lie at one number, on either side of its end.
+_LUMP = 0.3
+# Codes of a column whose covariance is kept as a matrix.
+_FEW = 64
+
+
+# --- records that stand for a release, and draws among them
+
+# Fewer weighted rows than this that meet a condition, by their effective number, say too little
+# about the other columns.
+ENOUGH = 50
+# Rounded rows keep the counts of at most this many columns, and of as many pairs.
+_ROUNDED = 64
+
+
+def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the given probabilities, from uniform numbers."""
+    return inverse_rows(probabilities[None], np.zeros(len(u), dtype=np.int64), u)
+
+
+def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the probabilities in one row each of a table."""
+    reach = np.cumsum(table, axis=1, dtype=np.float64)
+    reach /= reach[:, -1:]
+    # All rows as one sorted array: row r lies between r and r + 1.
+    line = (reach + np.arange(len(table))[:, None]).ravel()
+    found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
+    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
+    return np.clip(found, 0, last[rows])
+
+
+class WeightedRows:
+    """Records, and how much each of them counts.
+
+    Parameters
+    ----------
+    codes : ndarray of int32, shape (n_rows, n_attributes)
+    weights : ndarray of float64, shape (n_rows,)
+        They sum to 1.
+    shape : sequence of int
+        Number of codes of each attribute.
+
+    Raises
+    ------
+    ValueError
+        If the parts do not fit together.
+    """
+
+    def __init__(self, codes: CodeArray, weights: FloatArray, shape: Sequence[int]) -> None:
+        self.codes, self.weights, self.shape = codes, weights, tuple(shape)
+        if codes.shape != (len(weights), len(self.shape)):
+            raise ValueError("rows and row_weights do not fit together.")
+        if codes.size and ((codes < 0).any() or (codes >= np.array(self.shape)).any()):
+            raise ValueError("rows hold codes outside of the domain.")
+
+    # ---------------------------------------------------------------- shares
+
+    def cells(self, first: int, others: Sequence[int]) -> tuple[Any, list[CodeArray]]:
+        """Shares of the rows in each cell of some columns, by the codes of one more; and the cells.
+
+        Of cells without rows there are none.
+        """
+        place = np.zeros(len(self.codes), dtype=np.int64)
+        for axis in others:
+            place, _ = pd.factorize(place * self.shape[axis] + self.codes[:, axis])
+        rows = np.zeros(int(place.max(initial=0)) + 1, dtype=np.int64)
+        rows[place] = np.arange(len(place))
+        at, shape = (place, self.codes[:, first]), (len(rows), self.shape[first])
+        return csr_array((self.weights, at), shape), [self.codes[rows, axis] for axis in others]
+
+    def table(self, axes: Sequence[int]) -> FloatArray:
+        """Shares of the rows with each combination of codes."""
+        columns = [self.codes[:, axis] for axis in axes]
+        return self.table_of(columns, [self.shape[axis] for axis in axes])
+
+    def table_of(self, columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> FloatArray:
+        """Shares of the rows in the cells of a table, from the place of each row on each axis."""
+        cell = np.ravel_multi_index(tuple(columns), tuple(sizes))
+        sums = np.bincount(cell, weights=self.weights, minlength=math.prod(sizes))
+        return sums.reshape(sizes).astype(np.float64, copy=False)
+
+    # ---------------------------------------------------------------- draws
+
+    def _meeting(self, weights: Weights, enough: float) -> tuple[FloatArray, dict[int, FloatArray]]:
+        """Weights of rows under the conditions that enough of them meet, and the other conditions.
+
+        One condition after the other is left out, each time the one that leaves most rows.
+        """
+        agreeing = partial(product_of_weights, self.codes, self.weights)
+        kept, others = dict(weights), {}
+        agree = agreeing(kept)
+        if not agree.any():
+            warnings.warn(
+                "No record of the release meets this condition. The rows drawn satisfy it, but "
+                "some of their columns are drawn by themselves.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
+        while kept and _effective(agree) < enough:
+            without = {
+                axis: agreeing({a: w for a, w in kept.items() if a != axis}) for axis in kept
+            }
+            axis = max(without, key=lambda each: _effective(without[each]))
+            others[axis], agree = kept.pop(axis), without[axis]
+        return agree, others
+
+    def draw(
+        self,
+        n_samples: int,
+        generator: np.random.Generator,
+        weights: Weights,
+        enough: float = ENOUGH,
+        pairs: Sequence[IntArray] | None = None,
+    ) -> CodeArray:
+        """Draw records by their weights, under those of a condition.
+
+        Parameters
+        ----------
+        n_samples : int
+        generator : numpy.random.Generator
+        weights : mapping of int to ndarray
+        enough : float, default=50
+            How many records must agree, by their effective number, to say anything about the other
+            columns.
+        pairs : sequence of ndarray of int, default=None
+            The cell of each row in tables. Each record is then taken as often as is expected,
+            rounded, so that counts of single columns and of these cells are kept. None: the
+            records drawn are independent.
+        """
+        agree, others = self._meeting(weights, enough)
+        if pairs is None:
+            codes = self.codes[inverse(agree, generator.random(n_samples))]
+        else:
+            codes = self.codes[self._rounded(n_samples, generator, agree, pairs)]
+        # New codes of the columns of conditions that too few records meet.
+        for axis, vector in others.items():
+            law = self.table((axis,)) * vector
+            codes[:, axis] = inverse(law if law.any() else vector, generator.random(len(codes)))
+        return codes
+
+    def _rounded(
+        self, number: int, generator: np.random.Generator, agree: FloatArray, pairs: Any
+    ) -> IntArray:
+        """Positions of records in random order, each as often as is expected, rounded."""
+        possible = np.flatnonzero(agree > 0)
+        codes = self.codes[possible]
+        single = [codes[:, axis] for axis, size in enumerate(self.shape) if size > 1]
+        # Neighbours agree in many columns, those of few codes first.
+        by_size = np.argsort(self.shape, kind="stable")[::-1]
+        order = np.lexsort([codes[:, axis] for axis in by_size.tolist()])
+        features: list[NDArray[np.integer]] = list(single[:_ROUNDED])
+        features += [cells[possible] for cells in pairs[:_ROUNDED]]
+        counts = count_records(agree[possible], number, order, features, generator)
+        return generator.permutation(np.repeat(possible, counts))
+
+
+def _effective(weights: FloatArray) -> float:
+    """How many equal weights would say as much."""
+    squares = float(weights @ weights)
+    return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+# --- the release
 
 
 @dataclass(eq=False, repr=False)
@@ -83,7 +251,7 @@ class ViewsModel(Release):
     @property
     def total_variance(self) -> float:
         """Variance of the number of records, as the average of all that was measured of it."""
-        return float(self.coefficients.looks[()].variances)
+        return 1.0 / float(self.coefficients.looks[()].precision)
 
     @property
     def pairs(self) -> list[Axes]:
@@ -231,9 +399,27 @@ class ViewsModel(Release):
         return spread / spread.sum()
 
     @kept
+    def covariance_of(self, axis: int) -> Callable[[FloatArray], FloatArray]:
+        """Covariances of the counts of a column with sums under weights; of few codes a matrix."""
+        of, size = self.columns[axis].covariance, self.shape[axis]
+        return of(np.eye(size)).__matmul__ if size <= _FEW else of
+
+    @kept
+    def lumps(self, axis: int) -> FloatArray:
+        """Deviations of the parts of codes that a range covers in part.
+
+        Records of a code may lie anywhere in it, the more so the more its count differs from those
+        of its neighbours.
+        """
+        counts = np.maximum(self.columns[axis].counts, 0.0)
+        steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
+        larger = np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+        return math.sqrt(_LUMP) * counts * larger
+
+    @kept
     def of_total(self, axis: int) -> FloatArray:
         """Covariances of the counts of a column with their sum."""
-        return self.columns[axis].covariance(np.ones(self.shape[axis]))
+        return self.covariance_of(axis)(np.ones(self.shape[axis]))
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
@@ -287,17 +473,12 @@ class ViewsModel(Release):
 
         def blocks(axis: int, weights: FloatArray) -> FloatArray:
             points = single_numbers(weights)
-            around = map(self.columns[axis].around, np.flatnonzero(points).tolist())
-            return np.maximum.reduce([np.where(points, 0.0, weights), *around])
+            codes = np.flatnonzero(points).tolist() if axis in self.columns else []
+            around = map(self.columns[axis].around, codes)
+            return np.maximum.reduce([np.where(points, 1.0, weights), *around])
 
-        parts = (
-            {
-                axis: blocks(axis, each) if axis in self.columns else each
-                for axis, each in part.items()
-            }
-            for part in query.products
-        )
-        return super().whole(Query(tuple(parts)))
+        parts = ({axis: blocks(axis, each) for axis, each in p.items()} for p in query.products)
+        return Query(tuple(parts))
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""
@@ -308,11 +489,8 @@ class ViewsModel(Release):
     def _covariance_of_cells(self, queries: Sequence[Query]) -> FloatArray:
         """Where the rows are the counts of all columns together."""
         variance, elsewhere = self.cells or (0.0, 0.0)
-        even = np.ones(len(self.rows.codes))
-        met = np.zeros((len(queries), len(even)))
-        for place, query in enumerate(queries):
-            for weights in query.products:
-                met[place] += product_of_weights(self.rows.codes, even, weights)
+        meeting = partial(product_of_weights, self.rows.codes, np.ones(len(self.rows.codes)))
+        met = np.array([sum(map(meeting, query.products)) for query in queries])
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
 
     # ---------------------------------------------------------------- draws
@@ -367,11 +545,8 @@ class ViewsModel(Release):
                     {"axes": axes, "mask": mask.astype(np.int8)}
                     for axes, mask in self.possible.items()
                 ],
-                "followed": self.followed,
                 "misfits": sorted(self.misfits.items()),
-                "cells": self.cells,
-                "prior": self.prior,
-                "budget": self.budget,
+                **{name: getattr(self, name) for name in ("followed", "cells", "prior", "budget")},
             }
         )
 
@@ -396,15 +571,13 @@ class ViewsModel(Release):
         coefficients = Coefficients(ladders)
         for each in facts["looks"]:
             axes, look = _axes(each["axes"]), Look(each["values"], each["precision"])
-            fits = list(axes) == sorted({*axes} & several)
-            fits = fits and look.values.shape == look.precision.shape
             levels = zip(axes, look.values.shape, strict=True)
+            fits = list(axes) == sorted({*axes} & several) and bool((look.precision >= 0).all())
+            fits = fits and look.values.shape == look.precision.shape
             fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
-            fits = fits and bool((look.precision >= 0).all())
             demand(fits, "a table does not fit the groups of its columns")
             coefficients.looks[axes] = look
-        held = () in coefficients.looks and (coefficients.looks[()].precision > 0).all()
-        demand(held, "the total is missing")
+        demand((coefficients.looks[()].precision > 0).all(), "the total is missing")
         followed = [_axes(axes) for axes in facts["followed"]]
         misfits = {int(kind): float(each) for kind, each in facts["misfits"]}
         numbers = [float(each) for each in facts["cells"] or ()]

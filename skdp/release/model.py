@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+import functools
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -155,7 +157,23 @@ class Release(Answers, Protocol):
         vars(self).update(vars(self.from_arrays(*state)))
 
 
-# --- sums of products
+# --- what is found once, and sums of products
+
+_Found = TypeVar("_Found")
+
+
+def kept(find: Callable[..., _Found]) -> Callable[..., _Found]:
+    """A method that finds once what it is asked for, and keeps it in ``_kept`` of its object."""
+
+    @functools.wraps(find)
+    def found(self: Any, *of: Any) -> _Found:
+        known, key = vars(self).setdefault("_kept", {}), (find.__name__, *of)
+        if key not in known:
+            known[key] = find(self, *of)
+        result: _Found = known[key]
+        return result
+
+    return found
 
 
 def added(
@@ -164,8 +182,6 @@ def added(
     """What is known of products of weights, added up over those of each query (first axis)."""
     products = [each for query in queries for each in query.products]
     found = of_products(products)
-    if len(products) == len(queries):
-        return found
     lengths = np.array([len(query.products) for query in queries], dtype=np.int64)
     return np.add.reduceat(found, np.cumsum(lengths) - lengths)
 
@@ -178,6 +194,24 @@ def product_of_weights(
     for axis, vector in weights.items():
         product = product * vector[rows[:, axis]]
     return product
+
+
+def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
+    """Sums of an array times the outer products of vectors, (n_a, n) of each axis."""
+    others = values.shape[1:]
+    found = vectors[0].T @ values.reshape(len(values), math.prod(others))
+    found = found.reshape(len(found), *others)
+    for vector in vectors[1:]:
+        found = np.einsum("nk...,kn->n...", found, vector)
+    return found
+
+
+def by_attributes(products: Sequence[Collection[int]]) -> dict[tuple[int, ...], list[int]]:
+    """Positions of the products that constrain the same attributes, by these attributes."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for position, weights in enumerate(products):
+        groups.setdefault(tuple(sorted(weights)), []).append(position)
+    return groups
 
 
 # --- covariances

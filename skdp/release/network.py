@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray
 from ..domain.query import Query, Weights
-from .basis import by_attributes, under
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
-from .model import Release, added, product_of_weights
-from .rows import DrawsRecords, inverse_rows
+from .marginals import inverse_rows
+from .model import Release, added, by_attributes, product_of_weights, under
+from .sampling import DrawsRecords
 
 # Numbers held at once while a batch of queries is answered.
 _CHUNK = 1 << 21
@@ -98,7 +98,6 @@ class NetworkModel(DrawsRecords, Release):
     """
 
     kind: ClassVar[str] = "network"
-    independent: ClassVar[bool] = False
 
     def __init__(self, shape: Sequence[int], nodes: Sequence[Conditional], total: float) -> None:
         self.total = float(total)

@@ -37,10 +37,8 @@ from .boxes import BoxModel, LeafErrorBound
 from .grouping import Bands, Groups, case_of, spans_of, view_of
 from .marginals import ViewsModel
 from .network import NetworkModel
-from .products import lumps
 from .quantiles import pieces_of
 from .result import range_label, rounded_to
-from .skipped import SkippedRecords
 from .statistics import BINS, NOTHING, Confidence, normal_draws, said_of
 
 # --- documents
@@ -97,7 +95,8 @@ class Document:
         """The page itself, or None where it was written to a file."""
         if path is None:
             return self
-        return write_text(path, self.text)
+        write_text(path, self.text)
+        return None
 
 
 class TablePage(Document):
@@ -271,7 +270,7 @@ def _warning(text: str) -> Markup:
     return markup('<p class="warn">{text}</p>', text=text)
 
 
-def _skipped(skipped: SkippedRecords | None) -> Markup:
+def _skipped(skipped: Any) -> Markup:
     """What the table that was measured lacks."""
     if skipped is None:
         return Markup('<p class="soft">How many records were skipped is not known.</p>')
@@ -402,7 +401,8 @@ def _views(model: ViewsModel) -> dict[str, Any]:
         "masses": model.rows.weights * (1.0 if cells is None else model.total),
         "columns": [_measured(model, axis) for axis in range(len(model.shape))],
         "possible": [
-            {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
+            {"axes": axes, "masks": [np.moveaxis(mask, place, 0) for place in range(len(axes))]}
+            for axes, mask in model.possible.items()
         ],
         "tables": tables,
         "distances": {
@@ -472,7 +472,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         "residual": model.column_residual(axis),
         **{name: getattr(basis, name) for name in ("mass", "even", "steps", "reach")},
         "alone": model.mean_of(axis, (axis,)),
-        "lumps": lumps(column.counts),
+        "lumps": model.lumps(axis),
         "codes": codes,
         "sizes": sizes,
         "scales": np.concatenate(column.scales),

@@ -17,8 +17,9 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray, ratio
 from ..domain.query import Query, Weights, is_cut, weights_in
-from .basis import ColumnBasis, by_attributes, cut_shares, kept, under
-from .columns import ColumnEstimate
+from .basis import ColumnEstimate
+from .model import by_attributes, kept, under
+from .prior import ColumnBasis, cut_shares
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -28,9 +29,6 @@ Covariance = Callable[[IntArray, IntArray], FloatArray]
 # Features of some weights, (n_features, n): of the field of a column, and of chance.
 Features = tuple[FloatArray, ...]
 
-# Variance of the records of a bin that a question cuts, as a part of the square of those that stand
-# out of its neighbours: all of them may lie at one number, on either side of its end.
-_LUMP = 0.3
 # What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
@@ -91,7 +89,7 @@ class Asked:
         if len(self.axes) == 1:
             return np.ones(1)
         alone = self._model.of_rows((axis,), self._weights)
-        return np.divide(self.rows, alone, out=np.zeros_like(alone), where=alone > 0)
+        return ratio(self.rows, alone)
 
     def outside(self, part: Axes) -> Any:
         """How much of an error of some columns meets the conditions on the others, 1 or (n,).
@@ -119,6 +117,7 @@ class _Given:
     def __init__(self, model: Any, axis: int, weights: FloatArray) -> None:
         self.basis: ColumnBasis = model.bases[axis]
         self.column: ColumnEstimate = model.columns[axis]
+        self._covariance = model.covariance_of(axis)
         self.weights = weights
         self.cut = cut_shares(weights) if is_cut(weights) else np.zeros((1, 1))
         # Whether any code is covered in part.
@@ -132,14 +131,20 @@ class _Given:
 
     @functools.cached_property
     def shares(self) -> FloatArray:
-        """Shares of the records, as far as the weights are shares of codes."""
+        """Means of the weights over the records: shares of these, if they are shares of codes."""
         found: FloatArray = self.basis.mass @ self.weights
+        return found
+
+    @functools.cached_property
+    def spread(self) -> FloatArray:
+        """Variances of the weights over the records."""
+        found: FloatArray = np.maximum(self.basis.mass @ self.weights**2 - self.shares**2, 0.0)
         return found
 
     @functools.cached_property
     def covariance(self) -> FloatArray:
         """Covariances of the counts of the column with sums under the weights."""
-        return self.column.covariance(self.weights)
+        return self._covariance(self.weights)
 
     @functools.cached_property
     def noise(self) -> FloatArray:
@@ -162,7 +167,7 @@ class _Given:
         """Features of the weights, and with groups those of their means in so many groups."""
         weights = self.weights
         if size is not None:
-            grouped = self.means(size)[self.basis.ladder.groups(size)]
+            grouped = self.means(size)[self.basis.groups(size)]
             weights = np.concatenate([weights, grouped], axis=1)
         return self.basis.features(weights)
 
@@ -228,6 +233,7 @@ class Products:
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
         self.model, self.products = model, products
+        products = _beside_rules(model, products)
         self.given: dict[int, _Given] = {}
         # Where the weights of each product stand.
         self.at: dict[int, IntArray] = {}
@@ -252,12 +258,6 @@ class Products:
             if not all(alike):
                 weights = table if allowed is None else table * allowed[:, None]
                 self.given[axis], self.at[axis] = _Given(model, axis, weights), np.array(at)
-        # Nothing is said of products whose conditions public rules exclude together.
-        for ruled, possible in model.possible.items():
-            for place, axes in enumerate(held if len(ruled) > 1 else ()):
-                if {*ruled} <= {*axes}:
-                    met = [self.given[axis].weights[:, self.at[axis][place]] for axis in ruled]
-                    factors[place] *= possible[np.ix_(*map(np.flatnonzero, met))].any()
         self.factors = np.array(factors)
         groups = by_attributes(held).items()
         self._asked = [Asked(self, axes, np.array(own)) for axes, own in groups]
@@ -305,7 +305,7 @@ class Products:
     def _within_codes(self, axis: int) -> Covariance:
         """Records of a code that a range cuts may lie anywhere in it."""
         given, at = self.given[axis], self.at[axis]
-        own = (given.cut > 0) * lumps(given.column.counts)[:, None]
+        own = (given.cut > 0) * self.model.lumps(axis)[:, None]
         return lambda i, j: _inner(own, own, at[i], at[j])
 
     def _of_one(self, axis: int, means: FloatArray) -> Covariance:
@@ -373,31 +373,36 @@ class Products:
 
         As in the rows, and at least as in columns whose shares are as large as noise lets them be.
         Where records lie densely, what is not known of them is more. It is no more than the columns
-        allow, and the groups of a table.
+        allow, and the groups of a table; of weights that are no shares too: a covariance is at most
+        the product of two spreads, and as likely anything between.
         """
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
         shares = [each.shares[at] for each, at in given]
-        expected = np.maximum(np.prod(shares, axis=0), 1e-12)
+        expected = np.maximum(shares[0] * shares[1], 1e-12)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
         if axes in self.model.coefficients.looks:
-            rows, most = self._where_cut(axes, members, shares)
+            rows, most, far = self._where_cut(axes, members, shares)
         else:
             weights = (each.weights[:, at] for each, at in given)
             rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
-            most = _most(self.records, first, second)
+            most = far = _most(self.records, first, second)
+            if not plain.all():
+                one, other = (each.spread[at] for each, at in given)
+                far = self.records**2 * one * other / 3.0
         found = np.where(plain, np.maximum(rows, first * second / expected), 1.0)
-        own = np.where(plain, found**2 * own, 0.0)
-        found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        own = np.maximum(found**2 * own, 1e-300)
+        found *= np.sqrt(np.minimum(np.where(plain, most, far) / own, 1.0))
         return found
 
     def _where_cut(
         self, axes: Axes, members: IntArray, shares: Sequence[FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> Sequence[FloatArray]:
         """Of conditions that cut groups of a table, how densely records lie in these groups.
 
-        And the variance that the table leaves: of the records of a group that one condition cuts,
-        it says how many meet the other. Both are alike for the two sides of a cut.
+        And the variances that the table leaves, if weights are shares, and else: of the records of
+        a group that one condition cuts, it says how many meet the other, or how other weights vary.
+        All are alike for the two sides of a cut.
         """
         sides = []
         for axis, size, share in zip(axes, self.model.sizes(axes), shares, strict=True):
@@ -405,19 +410,57 @@ class Products:
             means = given.means(size)
             within = given.basis.within(given.weights, means)
             sides.append((means[:, at], np.where(within > _ROUNDING, within, 0.0)[:, at], share))
-        table, found = self.model.rows_in_groups(axes), np.zeros((3, len(members)))
+        table, found = self.model.rows_in_groups(axes), np.zeros((4, len(members)))
         for counts, own, other in zip((table, table.T), sides, sides[::-1], strict=True):
-            (mean, within, _), (condition, _, share) = own, other
+            (mean, within, _), (condition, inner, share) = own, other
             if within.any():
                 records, both = counts.sum(axis=1)[:, None], counts @ condition
                 met = ratio(both, np.broadcast_to(records, both.shape))
+                apart = records * (counts @ (condition**2 + inner)) - both**2
                 found += [
                     ((within > 0) * _most(records, mean, met)).sum(axis=0),
+                    (within * np.maximum(apart, 0.0)).sum(axis=0) / 3.0,
                     (within * both).sum(axis=0),
                     (within * records).sum(axis=0) * share,
                 ]
-        most, there, expected = found
-        return there / np.maximum(expected, 1e-12), most
+        *most, there, expected = found
+        return there / np.maximum(expected, 1e-12), *most
+
+
+def _beside_rules(model: Any, products: Sequence[Weights]) -> Sequence[Weights]:
+    """Products of weights to which codes that rules forbid beside the others do not matter.
+
+    These have the mean weight of the possible ones, so that what all of these have is a factor, and
+    what nothing is allowed beside is 0. What is known worst comes first: of two conditions that are
+    one by the rules the better known counts.
+    """
+
+    def ruled(weights: Weights) -> Weights:
+        found = dict(weights)
+        for axes, allowed in model.possible.items():
+            asked = axes if {*axes} <= {*found} & {*model.columns} else ()
+            met = [np.flatnonzero(weights[each]) for each in asked]
+            if not allowed[np.ix_(*met)].any():
+                found[axes[0]] = np.zeros_like(found[axes[0]])
+            known = {axis: -model.columns[axis].variance(found[axis]) for axis in asked}
+            for axis in sorted(asked, key=known.__getitem__):
+                place = axes.index(axis)
+                met = [np.flatnonzero(found[each]) for each in axes]
+                met[place] = np.arange(allowed.shape[place])
+                near = allowed[np.ix_(*met)].any(axis=tuple({*range(len(axes))} - {place}))
+                found[axis] = _among(found[axis], near, model.bases[axis].mass)
+        return found
+
+    return [ruled(each) for each in products] if model.possible else products
+
+
+def _among(weights: FloatArray, near: BoolArray, mass: FloatArray) -> FloatArray:
+    """Weights with the mean of some codes for all others; of conditions only if these have one."""
+    own, is_condition = weights[near], np.isin(weights, (0.0, 1.0)).all()
+    alike = (own == own[:1]).all()
+    if cut_shares(weights[:, None]).any() or (is_condition and not alike):
+        return weights
+    return np.where(near, weights, own[:1].sum() if alike else np.average(own, weights=mass[near]))
 
 
 def _on(weights: FloatArray) -> FloatArray:
@@ -430,17 +473,6 @@ def _sets(model: Any, axes: Axes) -> Iterator[Axes]:
     for order in range(min(len(axes), _MOST_TOGETHER) + 1):
         yield from combinations(axes, order)
     yield from (part for part in model.measured(axes) if len(part) > _MOST_TOGETHER)
-
-
-def lumps(counts: FloatArray) -> FloatArray:
-    """Deviations of the parts of codes that a range covers in part.
-
-    Records of a code may lie anywhere in it, the more so the more its count differs from those of
-    its neighbours.
-    """
-    counts = np.maximum(counts, 0.0)
-    steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    return math.sqrt(_LUMP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -457,7 +489,4 @@ def _inner(first: FloatArray, second: FloatArray, i: IntArray, j: IntArray) -> F
     if first.shape[1] ** 2 <= 8 * len(i):
         whole: FloatArray = (first.T @ second)[i, j]
         return whole
-    if np.array_equal(i, j):
-        same: FloatArray = np.einsum("kp,kp->p", first, second)[i]
-        return same
     return np.einsum("kp,kp->p", first[:, i], second[:, j])

@@ -17,7 +17,7 @@ import numpy as np
 from .._validation import BoolArray, FloatArray, IntArray, as_level, running_sums
 from ..domain import Categorical, Numeric
 from ..domain.query import Query, attribute_of, parse_all
-from ..hierarchy import without_negatives
+from .basis import without_negatives
 from .grouping import Groups, spans_of, view_of
 from .result import QueryResult
 from .statistics import BINS, NOTHING, Estimates, Statistics, said_of

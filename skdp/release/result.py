@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,24 +17,19 @@ def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
     """Text for the codes from start to stop (exclusive)."""
     if stop - start == attribute.size > 1:
         return "any"
-    if start == attribute.n_values:
-        return "missing"
-    tail = " or missing" if stop > attribute.n_values else ""
-    stop = min(stop, attribute.n_values)
+    labels, last = attribute.labels(), min(stop, attribute.n_values)
     if isinstance(attribute, Categorical):
-        shown = attribute.labels()[start:stop]
+        shown = labels[start:last]
         if attribute.ordered and len(shown) > 1:
-            return f"{shown[0]} to {shown[-1]}{tail}"
-        if len(shown) > 5:
+            shown = [f"{shown[0]} to {shown[-1]}"]
+        elif len(shown) > 5:
             shown = [*shown[:3], f"... ({len(shown)} in all)"]
-        return ", ".join(shown) + tail
-    if stop > attribute.bins:
-        # Special values, and perhaps bins before them.
-        texts = attribute.labels()[max(start, attribute.bins) : stop]
+        texts = [", ".join(shown)] if shown else []
+    else:
+        texts = labels[max(start, attribute.bins) : last]
         if start < attribute.bins:
-            texts.insert(0, range_label(attribute, start, attribute.bins))
-        return " or ".join(texts) + tail
-    return attribute.span_label(start, stop) + tail
+            texts.insert(0, attribute.span_label(start, min(last, attribute.bins)))
+    return " or ".join([*texts, *["missing"] * (stop > last)])
 
 
 def group_labels(attribute: Numeric | Categorical) -> list[Any]:
@@ -149,27 +144,3 @@ def rounded_to(number: float, error: float) -> str:
         return f"{number:,.6g}"
     decimals = 1 - math.floor(math.log10(error))
     return f"{round(number, decimals) + 0.0:,.{min(max(decimals, 0), 15)}f}"
-
-
-# --- what type checkers know of a count: one query has one answer, with its interval or without
-
-
-_Query = str | Mapping[Any, Any] | None
-
-
-class _OfRecords(Protocol):
-    @overload
-    def __call__(
-        self, query: _Query = None, *, return_interval: Literal[True], **how: Any
-    ) -> QueryResult: ...
-    @overload
-    def __call__(
-        self, query: _Query = None, *, return_interval: Literal[False] = False, **how: Any
-    ) -> float: ...
-    @overload
-    def __call__(self, query: Any, **how: Any) -> Any: ...
-
-
-def of_records(method: Callable[..., Any]) -> _OfRecords:
-    """Mark a method that answers ``query``; it stays as it is."""
-    return method

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._random import even_points
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
@@ -22,9 +23,9 @@ from ..domain.query import (
     region_of_values,
     weights_of,
 )
+from .marginals import WeightedRows, inverse, inverse_rows
 from .model import Release, product_of_weights
 from .rounding import round_line
-from .rows import inverse, inverse_rows
 
 # Smallest and largest number allowed, for each row.
 Bounds = tuple[FloatArray, FloatArray]
@@ -37,6 +38,50 @@ METHODS = ("rounded", "independent")
 _REDRAWS = 30
 # How often rows are drawn again whose values cannot satisfy condition and structure at once.
 _ROUNDS = 50
+
+
+# --- draws from what is no list of records
+
+# Records that stand for a release that can draw any number of them, and most of their codes.
+_DRAWN, _MOST_NUMBERS = 1 << 17, 1 << 24
+
+
+class DrawsRecords:
+    """What a kind of release inherits that defines `from_uniform`: draws, also under conditions.
+
+    Records under conditions, and rounded ones, are taken from records that are made once from
+    points that lie evenly, so that equal questions have equal answers.
+    """
+
+    shape: tuple[int, ...]
+
+    def from_uniform(self, u: FloatArray) -> tuple[CodeArray, list[IntArray]]:
+        """Records, and of each the cells whose counts rounded records keep.
+
+        From uniform numbers in [0, 1), (n_samples, n_attributes + 1).
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def drawn(self) -> tuple[WeightedRows, list[IntArray]]:
+        """Records that stand for the release, and their cells."""
+        return self.even(max(min(_DRAWN, _MOST_NUMBERS // len(self.shape)), 2))
+
+    def even(self, n_rows: int) -> tuple[WeightedRows, list[IntArray]]:
+        """Records of points that lie evenly, a power of 2 of at most so many, and their cells."""
+        codes, cells = self.from_uniform(even_points(n_rows, len(self.shape) + 1))
+        return WeightedRows(codes, np.full(len(codes), 1.0 / len(codes)), self.shape), cells
+
+    def sample_codes(
+        self, number: int, generator: np.random.Generator, weights: Weights, rounded: bool = False
+    ) -> CodeArray:
+        """Draw records; see `Release`."""
+        if not rounded and not weights:
+            return self.from_uniform(generator.random((number, len(self.shape) + 1)))[0]
+        rows, cells = self.drawn
+        if rounded and number > len(rows.codes):
+            return self.sample_codes(number, generator, weights)
+        return rows.draw(number, generator, weights, pairs=cells if rounded else None)
 
 
 # --- conditions on drawn rows: weights of codes, and the numbers that are allowed inside a bin
@@ -188,18 +233,14 @@ class Draws:
                 "rule of the domain, or lie outside of the declared range."
             )
 
-    @cached_property
-    def _expected(self) -> FloatArray:
-        """Records that meet each part."""
-        return self.model.answer([Query((part.asked,)) for part in self.parts])
-
     def codes(self, n_samples: Any) -> CodeArray:
         """So many rows as codes; None: as many as the release estimates under the condition."""
         draw = partial(self.model.sample_codes, rounded=self.rounded)
-        number = as_sample_size(n_samples, float(self._expected.sum()), len(self.domain))
+        expected = self.model.answer([Query((part.asked,)) for part in self.parts])
+        number = as_sample_size(n_samples, float(expected.sum()), len(self.domain))
         if len(self.parts) == 1:
             return self.parts[0].draw(draw, number, self.generator)
-        shares = np.maximum(self._expected, 0.0)
+        shares = np.maximum(expected, 0.0)
         shares = shares if shares.any() else np.ones(len(self.parts))
         if self.rounded:
             numbers = round_line(shares, number, self.generator)

@@ -110,7 +110,6 @@ class Estimates(NamedTuple):
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 BINS = " Numbers may lie anywhere in their bins."
-_CORRELATED = " Small correlations are taken as likelier than large ones."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
 NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
@@ -165,10 +164,7 @@ def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Correlations, believable ones in the place of draws where enough are possible.
 
     Sums with normal errors alone would make spreads that noise hides large, and so correlations
-    small. Instead a spread may be of any order of size: its density is its inverse. That of a
-    correlation r is 1 - r^2, up to a factor: of four columns whose correlations are all that are
-    possible together, equally likely (D. Lewandowski, D. Kurowicka, H. Joe, Journal of
-    Multivariate Analysis 100, 2009).
+    small. Instead all correlations are equally likely, and all spreads.
     """
     (found, known), (covariance, _) = (_spread(of, drawn) for of in ("correlation", "covariance"))
     possible = known & (np.abs(found) <= 1.0 + _WHOLE)
@@ -179,7 +175,7 @@ def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
         r = found[row, order]
         spread = np.divide(covariance[row, order], r, out=np.ones(len(r)), where=r != 0)
         spread = np.maximum(spread, np.median(spread) * _LEAST_SPREAD)
-        likely = np.maximum(1.0 - r**2, _WHOLE) / spread**3
+        likely = spread**-2
         found[row] = np.interp(places, (np.cumsum(likely) - likely / 2) / likely.sum(), r)
     return found, known & enough[:, None]
 
@@ -413,7 +409,7 @@ class Statistics:
         *_, least, most = scale
         nothing = (low <= least) & (high >= most) & (least < most)
         said = said_of(self.release, confidence, cut)
-        said += _EVEN * (statistic != "mean") + _CORRELATED * (statistic == "correlation")
+        said += _EVEN * (statistic != "mean")
         each = zip((bins > 0).tolist(), nothing.tolist(), strict=True)
         texts = [said + BINS * anywhere + NOTHING * none for anywhere, none in each]
         return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from .._random import sampling_generator
@@ -189,7 +190,8 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         Returns
         -------
         X : table of the library that ``fit`` was given
-            The columns that ``fit`` was given, without identifiers and ``target``.
+            The columns that ``fit`` was given, without identifiers and ``target``, in the types of
+            :meth:`prepare`.
         y : ndarray of shape (n_samples,) or None
             The column ``target``, or None where no target is set.
         sample_weight : None
@@ -199,8 +201,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
         columns = self._sample_columns(number, random_state)
         y = None if self.target is None else _label_array(columns[self.target])
-        drawn = {name: columns[name] for name in self._trained_on()}
-        return self._build_table(drawn), y, None
+        return self.prepare(pd.DataFrame(columns)), y, None
 
     def prepare(self, X) -> Any:
         """Test rows as `fit` reads them, in the columns of the training set.

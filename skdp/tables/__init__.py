@@ -9,8 +9,9 @@ estimator.
 ``columns``      `Column`: the values of a column of any library, in four forms
 ``counts``       `Coded`: from rows to counts; `CountTable`: distinct coded rows and their numbers;
                  `ProjectedCounts` where they are too many; many tables counted in one pass
-``frame``        `Frame`: the columns of a table in memory; `LazyRows`: those of a lazy frame
-``output``       `Layout`: tables that are given back, in the library of the user's table
+``frame``        `Frame`: the columns of a table in memory; `LazyRows`: those of a lazy frame;
+                 `Layout`: what drawn rows have in common with them
+``output``       tables that are given back, in the library of the user's table
 ``persons``      the person that a row belongs to, and which rows of a person are kept
 ===============  =================================================================================
 """
@@ -33,6 +34,7 @@ from .frame import (
     TYPES_DECLARED,
     UNFIT,
     Frame,
+    Layout,
     LazyRows,
     PublicTable,
     as_array,
@@ -43,5 +45,5 @@ from .frame import (
     list_entries,
     read_rows,
 )
-from .output import Layout, as_numbers, as_texts, build_frame, row_taker, select_columns, take_rows
+from .output import as_numbers, as_texts, build_frame, row_taker, select_columns, take_rows
 from .persons import Contributions, few_of_each, identities

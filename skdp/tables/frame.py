@@ -24,6 +24,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from .._validation import BATCH_ROWS, BoolArray, FloatArray, attempt, some
+from ..domain import Date, Domain
 from ..exceptions import DomainError, EngineError
 from .columns import Column, kind_of, make_column, object_array, refuse_complex, type_name
 
@@ -717,3 +718,58 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
         null = str(found).strip('"').lower() in ("null", "void")
         columns[name] = Column(name, "lazy", "null" if null else kind_of(dtype), type_name(dtype))
     return LazyRows(columns, frame, engine)
+
+
+# --- what is kept of a table that was read, so that drawn rows can look alike
+
+
+class Layout:
+    """What drawn rows have in common with a table that was read: its library, order and names.
+
+    Parameters
+    ----------
+    X : container
+        As given to ``fit``: of pandas the names of its index and of its columns are kept.
+    rows : Frame or LazyRows
+        What was read of it, with the names of the domain. Columns that the domain does not have
+        are left out. Columns of the domain that the rows lack stand where the domain declares
+        them.
+    domain : Domain
+
+    Attributes
+    ----------
+    library : {"numpy", "pandas", "polars", "pyarrow"}
+    names : tuple of str
+        Columns in the order of the output.
+    given : tuple of str
+        Those that the rows had.
+    days : frozenset of str
+        Columns of whole days: other libraries than pandas have a type for them.
+    axes : tuple of (name, name)
+        Names of the index and of the columns, of pandas.
+
+    Examples
+    --------
+    >>> from skdp import Domain, Numeric
+    >>> from skdp.tables import as_frame, build_frame
+    >>> domain = Domain({"a": Numeric(0, 9, integer=True), "b": Numeric(0, 1)})
+    >>> given = pd.DataFrame({"b": np.zeros(3, "f4"), "a": np.zeros(3, "i1")})
+    >>> rows = domain.decode([[1, 1]], 0)
+    >>> build_frame(rows, like=Layout(given, as_frame(given), domain)).dtypes.to_dict()
+    {'b': dtype('float64'), 'a': dtype('int64')}
+    """
+
+    def __init__(self, X: Any, rows: Frame | LazyRows, domain: Domain) -> None:
+        self.library = rows.library
+        names = [name for name in rows.names if name in domain.columns]
+        self.given = tuple(names)
+        for place, name in enumerate(domain.columns):
+            if name not in names:
+                names.insert(place, name)
+        self.names = tuple(names)
+        self.days = frozenset(n for n in names if isinstance(domain.declared(n), Date))
+        self.axes: tuple[Any, ...] = (None, None)
+        if isinstance(X, pd.DataFrame):
+            # None for an index of several levels, which is not kept.
+            axes = (X.index, X.columns)
+            self.axes = tuple(each.name if each.nlevels == 1 else None for each in axes)

@@ -11,76 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ..domain import Date, Domain
 from .columns import Column, object_array
-from .frame import Frame, LazyRows, as_array, as_frame
+from .frame import Layout, as_array, as_frame
 
 # Drawn values are columns of pandas in the types that the domain declares; other libraries get them
 # with narwhals. Types never depend on the values drawn or on the records.
-
-
-class Layout:
-    """Container of drawn rows, and order of their columns.
-
-    Parameters
-    ----------
-    X : container
-        As given to ``fit``: of pandas the names of its index and of its columns are kept.
-    rows : Frame or LazyRows
-        What was read of it, with the names of the domain. Columns that the domain does not have
-        are left out. Columns of the domain that the rows lack stand where the domain declares
-        them.
-    domain : Domain
-
-    Attributes
-    ----------
-    library : {"numpy", "pandas", "polars", "pyarrow"}
-    names : tuple of str
-        Columns in the order of the output.
-    given : tuple of str
-        Those that the rows had.
-
-    Examples
-    --------
-    >>> from skdp import Domain, Numeric
-    >>> from skdp.tables import as_frame
-    >>> domain = Domain({"a": Numeric(0, 9, integer=True), "b": Numeric(0, 1)})
-    >>> given = pd.DataFrame({"b": np.zeros(3, "f4"), "a": np.zeros(3, "i1")})
-    >>> rows = domain.decode([[1, 1]], 0)
-    >>> Layout(given, as_frame(given), domain).build(rows).dtypes.to_dict()
-    {'b': dtype('float64'), 'a': dtype('int64')}
-    """
-
-    def __init__(self, X: Any, rows: Frame | LazyRows, domain: Domain) -> None:
-        self.library = rows.library
-        names = [name for name in rows.names if name in domain.columns]
-        self.given = tuple(names)
-        for place, name in enumerate(domain.columns):
-            if name not in names:
-                names.insert(place, name)
-        self.names = tuple(names)
-        # Whole days: other libraries than pandas have a type for them.
-        self._days = frozenset(n for n in names if isinstance(domain.declared(n), Date))
-        self._index = self._columns = None
-        if isinstance(X, pd.DataFrame):
-            # None for an index of several levels, which is not kept.
-            axes = (X.index, X.columns)
-            self._index, self._columns = (e.name if e.nlevels == 1 else None for e in axes)
-
-    def build(self, columns: Mapping[str, Any]) -> Any:
-        """A table of drawn columns.
-
-        Parameters
-        ----------
-        columns : mapping of str to Series
-            As the domain decodes them. Columns that the layout does not know come last.
-        """
-        known = [name for name in self.names if name in columns]
-        order = [*known, *(name for name in columns if name not in self.names)]
-        table = _table({name: columns[name] for name in order}, self.library, self._days)
-        if self.library == "pandas":
-            table.index.name, table.columns.name = self._index, self._columns
-        return table
 
 
 def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
@@ -91,7 +26,8 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
     columns : mapping of str to 1-D array or pandas Series
         Missing values are None, NaN or pandas.NA; in Polars and PyArrow they become null.
     like : Layout, Frame, container, or name of a library
-        A layout decides library and order, anything else the library only.
+        A layout decides library and order, and columns that it does not know come last. Anything
+        else decides the library only.
 
     Returns
     -------
@@ -100,9 +36,14 @@ def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
         numbers, objects otherwise (None where missing). Columns that mix text and numbers become
         text in Polars and PyArrow, which have no such type.
     """
-    if isinstance(like, Layout):
-        return like.build(columns)
-    return _table(columns, like if isinstance(like, str) else as_frame(like).library)
+    if not isinstance(like, Layout):
+        return _table(columns, like if isinstance(like, str) else as_frame(like).library)
+    known = [name for name in like.names if name in columns]
+    order = [*known, *(name for name in columns if name not in like.names)]
+    table = _table({name: columns[name] for name in order}, like.library, like.days)
+    if like.library == "pandas":
+        table.index.name, table.columns.name = like.axes
+    return table
 
 
 def _table(columns: Mapping[str, Any], library: str, days: frozenset[str] = frozenset()) -> Any:

@@ -87,7 +87,7 @@ def run_variant(name, repaired, n_trials):
 def test_broken_is_convicted_and_repaired_is_not(name):
     convicted = run_variant(name, False, QUICK[name])
     assert convicted.epsilon_lower_bound > 1 and not convicted.passed
-    assert convicted.verdict == "convicted" and convicted.confidence == 0.999
+    assert "refuted" in str(convicted) and convicted.confidence == 0.999
     assert all(name in text for text in (str(convicted), repr(convicted)))
     assert "Event" in repr(convicted.event)
     truth = BROKEN[name].ratio
@@ -198,7 +198,7 @@ class Opaque:
         (lambda value, n: value + np.random.default_rng(0).laplace(size=n), {}, "Two batches"),
         (draws_from_seed, {"vectorised": False}, "or a seed"),
         (with_a_seed_of_skdp, {"vectorised": False}, "seed"),
-        (Scale(random_state=3), {"features": count_of, "vectorised": False}, "random_state=3"),
+        (Scale(random_state=3), {"features": count_of, "vectorised": False}, "is seeded"),
         (Scale(seed=3), {"features": count_of, "vectorised": False}, "seed"),
     ],
 )
@@ -263,17 +263,6 @@ def test_outputs_of_all_kinds(kind):
     # The same on both sides tells nothing.
     quiet = audit(lambda v: shapes_of_output(0, rng)[kind], 0, 1, 1.0, 600)
     assert quiet.passed and quiet.epsilon_lower_bound < 0.5
-
-
-def test_numbers_are_told_apart_together():
-    # Each of four numbers tells a quarter of what all of them tell.
-    rng = np.random.default_rng(3)
-
-    def vector(value, n):
-        return on_grid(rng.laplace(scale=2, size=(n, 4)) + value)
-
-    result = audit(vector, 0, 1, 1.0, 100_000, vectorised=True)
-    assert 1 < result.epsilon_lower_bound <= 2 and "output[3]" in str(result.event)
 
 
 def test_estimators():

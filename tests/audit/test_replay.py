@@ -471,7 +471,7 @@ def test_changes_beyond_64_bits(three, four, loss):
 
     for function, least in ((best, loss), (above, 5.0)):
         result = replay(function, RECORDS, RECORDS[:-1], epsilon=1.0)
-        assert result.verdict == "convicted" and result.loss >= least, str(result)
+        assert not result.passed and result.loss >= least, str(result)
 
 
 # --- the costs of calls
@@ -651,9 +651,9 @@ def test_a_replay_charges_nothing_and_leaves_no_tape():
 
 def test_the_result_says_what_was_found():
     result = replay(lambda r: count(r, 2.0), RECORDS, RECORDS[:-1], epsilon=1.0, name="counting")
-    assert result.verdict == "convicted" and result.loss == 2.0
+    assert not result.passed and result.loss == 2.0
     assert list(result.by_part.values()) == [2.0]
-    assert "counting: convicted" in str(result)
+    assert "counting: refuted" in str(result)
 
 
 # --- comparing what was released
@@ -697,27 +697,24 @@ TELLING = {
     "the name of a series": lambda n: pd.Series([1], name=str(n)),
     "the name of the columns": lambda n: pd.DataFrame({"a": [1]}).rename_axis(columns=str(n)),
     "the object of a method of Python": lambda n: Fraction(1, n).limit_denominator,
-    "what a function holds": lambda n: [FunctionType(LATE, {}, closure=(CellType(),)), lambda: n],
     "a frame of Polars": lambda n: pytest.importorskip("polars").DataFrame({"a": [n]}),
     "a table of Arrow": lambda n: pytest.importorskip("pyarrow").table({"a": [n, 2]}),
     "a generator": np.random.default_rng,
     "a function": lambda n: np.add if n > 3 else np.subtract,
     "the object of a method": lambda n: "ab"[n > 3].upper,
     "beside something without a value": lambda n: [threading.Lock(), n],
-    "the code of a function": lambda n: (lambda: 0) if n > 3 else (lambda: 1),
     "a list that holds itself": cycle,
     "the same ids again": lambda n: [Decimal(1), Decimal(2), Decimal(n)],
     "a private slot": Slotted,
+    "the code of a function": lambda n: (lambda: 0) if n > 3 else (lambda: 1),
+    "what a function holds": lambda n: [FunctionType(LATE, {}, closure=(CellType(),)), lambda: n],
     "a default of a function": lambda n: lambda row, shift=n: row - shift,
     "an attribute of a function": lambda n: with_size(lambda: 0, n),
     "an attribute of a dictionary": lambda n: with_size(derived_from(dict)(), n),
     "a local of the thread": lambda n: with_size(threading.local(), n),
-    "a default of a dictionary": lambda n: defaultdict(partial(int, n)),
     "a mask": lambda n: np.ma.array([1, 1], mask=[False, n > 3]),
     "the index of a frame": lambda n: pd.DataFrame({"a": [1]}, index=[n]),
     "categories": lambda n: pd.DataFrame({"a": pd.Categorical(["x"], [*"xyzw"[:n]])}),
-    "metadata of a type": lambda n: np.zeros(1, np.dtype("i8", metadata={"n": n})),
-    "the layout of an array": lambda n: np.zeros((2, 2), order="CF"[n > 3]),
     "the type of a key": lambda n: {1 if n > 3 else True: 0},
     "the order of a set": lambda n: {0, 8} if n > 3 else {8, 0},
     "an empty range": lambda n: range(n, n),

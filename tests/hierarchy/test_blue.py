@@ -10,6 +10,7 @@ from loops import over
 from trees import measured_trees, membership, of_each, parents
 
 from skdp import hierarchy
+from skdp._validation import project_to_simplex
 from skdp.hierarchy import Blue, Tree
 
 PAIR = hierarchy.perfect_tree(2, 1)
@@ -70,7 +71,7 @@ def test_contradicting_exact_values():
     # Not measured: ignored.
     assert np.isfinite(Blue(PAIR, [1, np.inf, 1]).estimate([1, np.nan, 1])).all()
     for nothing in (0.0, -2.0):
-        assert not hierarchy.project_to_simplex(np.array([3, -1]), nothing).any()
+        assert not project_to_simplex(np.array([3, -1]), nothing).any()
 
 
 @settings(max_examples=60)
@@ -141,7 +142,7 @@ def test_non_negative_estimates_are_consistent(case):
 )
 def test_projection_to_the_simplex(values, total):
     values = np.array(values)
-    x = hierarchy.project_to_simplex(values, total)
+    x = project_to_simplex(values, total)
     assert (x >= 0).all()
     assert x.sum() == pytest.approx(total, rel=1e-6, abs=1e-6)
     # Optimal: all positive entries moved by the same shift, the others by less.

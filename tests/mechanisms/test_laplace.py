@@ -23,6 +23,7 @@ from skdp.mechanisms import (
     randomised_response,
     response_counts,
 )
+from skdp.mechanisms.laplace import max_norm_noise, max_norm_variance
 
 # Every statistical test below has a fixed seed and this false-alarm rate for another one.
 ALARM = 1e-6
@@ -388,3 +389,23 @@ def test_reports_have_the_published_probabilities(n_codes, epsilon, monkeypatch)
     share = truth / total
     std = math.sqrt(len(codes)) / (share - (1 - share) / (n_codes - 1))
     assert counts.sum() == pytest.approx(len(codes)) and np.abs(counts - 4000).max() < 3 * std
+
+
+def test_noise_of_the_largest_change_has_its_law():
+    # P(max |z| = m) is proportional to how many points have that norm, times r**m.
+    def chi_square(epsilon):
+        drawn = [max_norm_noise([0, 0], epsilon, 2, random_state=seed) for seed in range(2_000)]
+        found = np.bincount(np.abs(drawn).max(axis=1), minlength=60)[:60]
+        norm = np.arange(60)
+        law = ((2 * norm + 1.0) ** 2 - np.maximum(2 * norm - 1.0, 0) ** 2) * np.exp(-norm / 2)
+        expected = len(drawn) * law / law.sum()
+        common = expected > 5
+        return ((found - expected)[common] ** 2 / expected[common]).sum() / common.sum()
+
+    assert chi_square(1) < 2.5 < min(chi_square(0.8), chi_square(1.25))
+    many = np.array(
+        [max_norm_noise(np.zeros(20, dtype=int), 1, 90, random_state=s) for s in range(200)]
+    )
+    assert np.mean(many**2.0) == pytest.approx(max_norm_variance(20, 1, 90), rel=0.1)
+    # Where epsilon is large for so many values, some of it is not spent.
+    assert max_norm_variance(20, 100, 1) == max_norm_variance(20, 50, 1)

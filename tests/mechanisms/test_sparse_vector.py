@@ -334,17 +334,6 @@ def test_passes_go_on_until_k_are_found():
     assert sorted(sparse_vector_top_k(np.full(5, 10**6), 8, 1.0, 0).tolist()) == [0, 1, 2, 3, 4]
 
 
-def test_negative_answers_are_below_their_bound_as_often_as_it_says():
-    vector = SparseVector(1.0, 20, 3, random_state=0)
-    bound = vector.negative_below(0.75)
-    negative = sum(
-        not SparseVector(1.0, 20, 3, random_state=seed).query(bound) for seed in range(2_000)
-    )
-    # At most a quarter, and less, because the noise of the query is left out.
-    assert 20 < negative < 500
-    assert vector.negative_below(0.99) > bound > 20
-
-
 # ------------------------------------------------------------------------------------------------
 # How accurate selections are.
 

@@ -9,10 +9,11 @@ from boxed import random_query
 
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.domain.query import Query
-from skdp.release import basis as basis_module
 from skdp.release import marginals as marginals_module
+from skdp.release import prior as prior_module
 from skdp.release import products as products_module
-from skdp.release.basis import ColumnBasis, Ladder, Look, Prior, cut_shares
+from skdp.release.basis import Ladder, Look
+from skdp.release.prior import ColumnBasis, Prior, cut_shares
 
 DOMAIN = Domain(
     {
@@ -100,8 +101,8 @@ def test_beliefs_are_the_posterior_of_one_law():
         precision = rng.uniform(0.5, 2.0, (7, 7)) * (rng.random((7, 7)) < 0.9)
         looks[pair] = Look(centre + rng.normal(size=(7, 7)) * 3, precision)
     prior = Prior(50.0, columns, looks, lambda axes: centre, {2: 0.3})
-    values, scales = basis_module._VARIANCES, basis_module.SCALES
-    laws = basis_module._exponential_laws()
+    values, scales = prior_module._VARIANCES, prior_module.SCALES
+    laws = prior_module._exponential_laws()
     np.testing.assert_allclose(laws.sum(axis=1), 1)
 
     def parts(axes, u):
@@ -172,7 +173,7 @@ def test_with_a_flat_prior_answers_are_the_best_linear_estimate(model, monkeypat
     again = type(model).from_arrays(model.shape, *model.to_arrays())
     monkeypatch.setattr(Prior, "_law", lambda self, order: np.ones(1))
     monkeypatch.setattr(Prior, "_likelihoods", lambda self, axes: np.ones(1))
-    monkeypatch.setattr(basis_module, "_VARIANCES", np.array([1e20]))
+    monkeypatch.setattr(prior_module, "_VARIANCES", np.array([1e20]))
     pairs = [axes for axes in model.coefficients.looks if len(axes) == 2]
     assert pairs
     for axes in pairs:

@@ -19,7 +19,7 @@ from scipy.stats import chisquare, ks_2samp, kstest
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric, Synopsis
 from skdp.release import Boxes, BoxModel
-from skdp.release.rows import WeightedRows
+from skdp.release.marginals import WeightedRows
 
 DOMAIN = Domain(
     {

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric
-from skdp.tables import Layout, as_frame, row_taker, take_rows
+from skdp.tables import Layout, as_frame, build_frame, row_taker, take_rows
 
 DOMAIN = Domain(
     {
@@ -45,7 +45,7 @@ def test_drawn_rows_have_the_types_of_the_domain_in_every_library(library):
     layout = Layout(given, as_frame(given), DOMAIN)
     assert layout.given == ("n", "day", "sex") and set(layout.names) == set(DOMAIN.columns)
     for some in (rows, rows[:0], rows[rows["n"].notna()]):
-        built = layout.build({name: some[name] for name in some})
+        built = build_frame({name: some[name] for name in some}, layout)
         assert tuple(as_frame(built).names) == layout.names
         if library != "pandas":
             types = dict(zip(DOMAIN.columns, SCHEMAS[library], strict=True))
@@ -64,10 +64,10 @@ def test_arrays_and_the_names_of_pandas():
     plain = DOMAIN.select(["n", "pay"])
     array = np.zeros((3, 2))
     read = plain.with_names(as_frame(array))
-    built = Layout(array, read, plain).build(rows[["n", "pay"]])
+    built = build_frame(rows[["n", "pay"]], Layout(array, read, plain))
     assert built.dtype == np.float64 and np.isnan(built[0, 0])
     given = rows[["n"]].rename_axis("row").rename_axis("column", axis=1)
-    made = Layout(given, as_frame(given), plain).build(rows[["n", "pay"]])
+    made = build_frame(rows[["n", "pay"]], Layout(given, as_frame(given), plain))
     assert made.index.name == "row" and made.columns.name == "column"
 
 

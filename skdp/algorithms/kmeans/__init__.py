@@ -1,19 +1,14 @@
 r"""Private k-means on integer points: the algorithms of Su's dissertation, and one of our own.
 
 ==============  ==================================================================================
-``algorithms``  DPLloyd, DPLloyd-Impr, UGkM, MkM, EUGkM, Hybrid; the list of all, with budgets
-``auto``        the default: noisy grid or tree, then rounds of residuals
-``genetic``     PGkM: k-means by the genetic algorithm of PrivGene (Zhang and others)
-``lloyd``       k-means on released points: free post-processing
-``projection``  the default for many columns: a random projection, means in all columns
-``sketch``      noisy grids over integer points, and their completion to a partition of the box
-``task``        private k-means: input and release of an algorithm, and k-means on releases
+``algorithms``  DPLloyd, DPLloyd-Impr, UGkM, MkM, EUGkM, Hybrid, GkM and PGkM; the list of all, with
+                budgets
+``auto``        the default: noisy grid or tree, then rounds of residuals; for many columns a random
+                projection; one center where noise hides more
+``lloyd``       input and release of an algorithm; k-means on released points, free post-processing;
+                a private round
+``sketch``      noisy grids over integer points, ranges of the axes, a noisy tree of boxes
 ==============  ==================================================================================
-
-They are built from `cells` (noisy grids), `ranges` (where the records are along each axis), `tree`
-(a noisy tree of boxes), `lloyd` (k-means on what has been released: starts, nearest centroids,
-rounds) and `rows` (sums over the private rows).
-`task` has the input and output of an algorithm.
 
 Points are rows of integer codes in a box ``shape``; all axes have (nearly) the same unit, so that
 Euclidean distance is measured in codes. Coordinates are below 2**21 and dimensions below 2**9:
@@ -25,6 +20,7 @@ Privacy (neighbours add or remove one record). *Grids*: a record lies in one cel
 sensitivity 1 in every cell, empty ones included, costs epsilon once; dropping noisy counts below a
 public threshold is post-processing. *Rounds*: all assignments of a round use the same frozen
 centroids, so a record is counted in one cluster; it adds 1 to one count, and to the sums of the
-same cluster integers whose absolute values sum to at most a public bound. Empty clusters get the
-same noise. Rounds compose sequentially. Everything computed from what has been released is free.
+same cluster integers whose absolute values sum to at most a public or released bound, or none of
+which is above one. Empty clusters get the same noise. Rounds compose sequentially. Everything
+computed from what has been released is free.
 """

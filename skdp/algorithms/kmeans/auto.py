@@ -19,7 +19,6 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ..grid import grid_size
 from .lloyd import (
     Clustering,
-    Round,
     Task,
     best_kmeans,
     blocks,
@@ -366,15 +365,23 @@ def auto(task: Task) -> Clustering:
     """The recommended algorithm: grid or tree, many starts on it, rounds of clipped residuals.
 
     Privacy: the number of records, then the grid, or margins and tree, then one or two rounds,
-    each with its budget; how the budget is divided is decided by the first release and public
-    facts. The radii to which residuals are clipped, the starts and the number of clusters are
-    read from releases. More than 50 columns, a public number, are projected.
+    each with its budget; how the budget is divided, and whether it all goes to one center, is
+    decided by the first release and public facts. The radii to which residuals are clipped, the
+    starts and the number of clusters are read from releases. More than 50 columns, a public
+    number, are projected; in more than three, where noise of two means hides what they gain, one
+    center is released instead.
     """
-    if task.n_axes > MANY_AXES:
-        return projected(task)
     n = task.measure_total()
     budget = task.parts["clustering"]
     k = max(task.clusters)
+    many = task.n_axes > MANY_AXES
+    # Fewer clusters where the noise of more hides what they gain: by released and public numbers.
+    most = max(int(_MOST_NOISE * float(budget) * n / task.n_axes), 1)
+    alone = task.n_axes > MOST_FLAT and (most == 1 or (many and k == 1))
+    if task.init is None and alone:
+        return one_center(task, n)
+    if many:
+        return projected(task, n, most)
     few = n * budget <= TUNING.grid_pays * k
     flat = task.n_axes < MOST_FLAT or (task.n_axes == MOST_FLAT and few)
     rounds = n * float(budget) / k**2 > (TUNING.rounds_pay_flat if flat else TUNING.rounds_pay)
@@ -476,7 +483,7 @@ def _round(
     reach = np.clip(np.ceil(factor * spread), 1, sum(task.shape)).astype(np.int64)
     released = noisy_round(task.points, frozen, reach, epsilon_count, epsilon_sum, task.source)
 
-    counts, sure = averaged_counts(released, mass, n)
+    counts, sure = released.averaged(mass)
     size = np.maximum(counts, 1.0)
     per = 1 / np.maximum(mass, 1e-9)[:, None]
     like = expected = _weighted_sums(residual, cloud.weights, labels, k) * per
@@ -508,18 +515,6 @@ def _spread(
     total = np.bincount(labels, weights * length, minlength=k)
     spread: FloatArray = (total + prior * (weights @ length) / n) / (mass + prior)
     return spread
-
-
-def averaged_counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
-    """Counts of clusters, and whether they stand out from their noise.
-
-    They are averages of the released counts and those of the cloud, weighted by precision; the
-    variance of the cloud is a guess.
-    """
-    guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2
-    precision = 1 / released.count_variance + 1 / guess
-    counts = (released.counts / released.count_variance + mass / guess) / precision
-    return counts, counts > 3 / np.sqrt(precision)
 
 
 def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: float) -> float:
@@ -611,20 +606,61 @@ _MOST_NOISE = 0.1
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 
 
-def projected(task: Task) -> Clustering:
-    """Clusters of a random projection, with means in all columns."""
-    n = task.measure_total()
+def one_center(task: Task, n: int) -> Clustering:
+    """One center, as far from the middle of the box as noise lets it be seen."""
+    budget, d, ends = task.parts["clustering"], task.n_axes, _ends(task.shape)
+    middle = ends.sum(axis=0, keepdims=True) // 2
+    half = np.maximum(ends[1] - middle, 1)
+    task.progress("the mean of all")
+    # The part that makes the error of a center in a corner least.
+    of_count = budget / (1 + Fraction((d**2 / 6) ** (1 / 3)).limit_denominator(100))
+    everyone = np.zeros(len(task.points), dtype=np.int64)
+    # Privacy. A round (see `noisy_round`) around a public point, in which all records have one
+    # label. Its two parts sum to the budget; count and sums are all that is read of the records.
+    parts = (of_count, budget - of_count, task.source)
+    released = noisy_round(task.points, middle, half.sum(axis=1), *parts, everyone, ends)
+    # Of two released numbers of records, weighted by precision; and a divisor that is larger where
+    # it is uncertain, so that the mean of few records stays near the middle.
+    own, known = released.count_variance, task.total_variance
+    count = np.asarray((n * own + released.counts * known) / (own + known), dtype=np.float64)
+    size = np.maximum(count, 1.0)
+    size += own * known / (own + known) / size
+    # What is common to all columns, in parts of their axes, is shrunk by itself.
+    steps = released.sums / half / size
+    variance = released.sum_variances * (1 / half**2).mean() / size**2
+    common = steps.mean(axis=1, keepdims=True)
+    steps = _shrunk(common, variance / d) + _shrunk(steps - common, variance)
+    return _repeated(task, np.clip(middle + steps * half, *ends.astype(np.float64)), count)
+
+
+def _shrunk(steps: FloatArray, variance: FloatArray) -> FloatArray:
+    """Steps of each row shrunk by the part of their mean square that noise explains.
+
+    Noise counts a standard deviation of its mean square more: the fourth moment of Laplace noise is
+    six times its squared variance.
+    """
+    square = np.maximum((steps**2).mean(axis=1), 1e-300)
+    most = variance * (1 + math.sqrt(5 / steps.shape[1]))
+    return steps * np.maximum(1 - most / square, 0.0)[:, None]
+
+
+def _repeated(
+    task: Task, means: FloatArray, counts: FloatArray, valid: dict[int, float] | None = None
+) -> Clustering:
+    """As many centroids as were asked for: further ones repeat the first, and attract no record."""
+    more = max(min(task.clusters) - len(means), 0)
+    means = np.concatenate([means, means[np.arange(more) % len(means)]])
+    return Clustering(means, np.append(counts, np.zeros(more)), validity=valid)
+
+
+def projected(task: Task, n: int, most: int) -> Clustering:
+    """At most so many clusters of a random projection, with means in all columns."""
     left = task.parts["clustering"]
     rows, d = task.points, len(task.shape)
-    validity = None
-    # Fewer clusters where the noise of more hides what they gain: by released and public numbers.
-    most = max(int(_MOST_NOISE * float(left) * n / d), 1)
-    asked, k = task.clusters, min(max(task.clusters), most)
-    if task.init is None and k == 1:
-        labels = np.zeros(len(rows), dtype=np.int64)
-        frozen = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
-    elif task.init is None:
-        task = replace(task, clusters=tuple(c for c in asked if c <= k) or (k,))
+    asked, validity = task, None
+    k = min(max(task.clusters), most)
+    if task.init is None:
+        task = replace(task, clusters=tuple(c for c in task.clusters if c <= k) or (k,))
         task.progress("clusters of a projection")
         place = left * _PLACE
         # With half as many axes or fewer twice as much.
@@ -640,20 +676,21 @@ def projected(task: Task) -> Clustering:
         labels = nearest(rows, frozen.astype(np.float64))
     task.progress("means in all columns")
     masses = np.full(k, n / k)
-    top = sum(task.shape)
+    ends = _ends(task.shape)
     if k > 1:
-        first = _means(_Rows(rows, labels, top), frozen, masses, left * _FIRST, task.source)
+        first = _means(_Rows(rows, labels, ends), frozen, masses, left * _FIRST, task.source)
         # All columns tell clusters apart that the projection may have mixed.
         frozen = _codes_of(first.means, task.shape)
         labels, masses = nearest(rows, frozen.astype(np.float64)), first.counts
         left -= left * _FIRST
-    last = _means(_Rows(rows, labels, top), frozen, masses, left, task.source)
+    last = _means(_Rows(rows, labels, ends), frozen, masses, left, task.source)
     means = np.clip(last.means, 0.0, np.array(task.shape) - 1.0)
-    # As many rows as were asked for: further ones repeat the first, and no record is nearest to
-    # them.
-    more = max(min(asked) - len(means), 0)
-    means = np.concatenate([means, means[np.arange(more) % len(means)]])
-    return Clustering(means, np.append(last.counts, np.zeros(more)), validity=validity)
+    return _repeated(asked, means, last.counts, validity)
+
+
+def _ends(shape: tuple[int, ...]) -> IntArray:
+    """First and last code of each axis, (2, d)."""
+    return np.array([np.zeros(len(shape)), np.array(shape) - 1], dtype=np.int64)
 
 
 def _codes_of(means: FloatArray, shape: tuple[int, ...]) -> IntArray:
@@ -694,7 +731,9 @@ def _placed(rows: CodeArray, task: Task, n: int, epsilon: Fraction) -> tuple[Cod
         # Twice the distance to the middle of the box is an integer, and all sums are exact.
         twice = 2.0 * rows[block] - (np.array(task.shape) - 1)
         wide[block] = np.clip((twice @ signs).astype(np.int64), -farthest, farthest)
-    everyone = _Rows(wide, np.zeros(len(wide), dtype=np.int64), 2 * _WIDE * farthest)
+    everyone = _Rows(
+        wide, np.zeros(len(wide), dtype=np.int64), np.outer([-1, 1], np.full(_WIDE, farthest))
+    )
     masses = np.array([float(n)])
     zero = np.zeros((1, _WIDE), dtype=np.int64)
     step = _means(everyone, zero, masses, epsilon * Fraction(3, 4), task.source)
@@ -732,7 +771,7 @@ def _found(
     masses = np.maximum(cluster_masses(points, weights, groups), 1.0)
     frozen = np.full((len(groups), _WIDE), _SIDE // 2)
     frozen[:, :_GRID] = groups
-    labelled = _Rows(wide, nearest(narrow, groups), _SIDE * _WIDE)
+    labelled = _Rows(wide, nearest(narrow, groups), _ends(space.shape))
     step = _means(labelled, frozen, masses, part, task.source)
     means = np.clip(step.means, 0.0, _SIDE - 1.0)
     weights = np.where(step.sure, step.counts, 0.0) if step.sure.sum() >= k else step.counts
@@ -749,7 +788,7 @@ def _centered(
     The noise is proportional to the distance from the last point, so that a few steps arrive.
     """
     point = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
-    everyone = _Rows(rows, np.zeros(len(rows), dtype=np.int64), sum(task.shape))
+    everyone = _Rows(rows, np.zeros(len(rows), dtype=np.int64), _ends(task.shape))
     left, part = budget, budget * _MIDDLE
     better = math.sqrt(2) * len(task.shape) / (float(part) * n)
     offset = center.offset
@@ -767,11 +806,11 @@ def _centered(
 
 
 class _Rows(NamedTuple):
-    """Private integer points and their labels; no L1 distance between two is above ``top``."""
+    """Private integer points between two public ``ends``, (2, d), and their labels."""
 
     points: IntArray | CodeArray
     labels: IntArray
-    top: int
+    ends: IntArray
 
 
 def _means(
@@ -785,25 +824,26 @@ def _means(
     reach = _reach_within(rows, frozen, budget * _LENGTH_SHARE, within, source)
     # Privacy. Labels and frozen centroids are public or released, so a record is in one histogram
     # cell and one count, and changes the sums of one label by integers whose absolute values sum to
-    # at most its released reach. The three parts of the step sum to ``budget``.
+    # at most its released reach, or are at most its distance to the public ends of their axis. The
+    # three parts of the step sum to ``budget``.
     of_counts = budget * _COUNT_SHARE
-    released = noisy_round(rows.points, frozen, reach, of_counts, of_sums, source, rows.labels)
-    estimated, sure = averaged_counts(released, masses, float(masses.sum()))
-    size = np.maximum(estimated, 1.0)[:, None]
-    steps = released.sums / size
-    variance = released.sum_variances[:, None] / size**2
-    beyond = np.maximum((steps**2).mean(axis=1, keepdims=True) - variance, 0.0)
-    return _Measured(frozen + steps * (beyond / (beyond + variance)), estimated, sure)
+    released = noisy_round(
+        rows.points, frozen, reach, of_counts, of_sums, source, rows.labels, rows.ends
+    )
+    estimated, sure = released.averaged(masses)
+    size = np.maximum(estimated, 1.0)
+    steps = _shrunk(released.sums / size[:, None], released.sum_variances / size**2)
+    return _Measured(frozen + steps, estimated, sure)
 
 
 def _reach_within(
     rows: _Rows, frozen: IntArray, epsilon: Fraction, within: float, source: NoiseSource
 ) -> IntArray:
     """Length that a share of the residuals of each label does not exceed, from a histogram."""
-    k = len(frozen)
+    k, top = len(frozen), int((rows.ends[1] - rows.ends[0]).sum())
     exact = np.zeros((k, _LENGTHS), dtype=np.int64)
     # Bin b has the lengths below top * 2**-(b / _PER_POWER), in integers.
-    ends = [math.floor(rows.top * 2.0 ** (-b / _PER_POWER)) for b in range(1, _LENGTHS)]
+    ends = [math.floor(top * 2.0 ** (-b / _PER_POWER)) for b in range(1, _LENGTHS)]
     for block in blocks(*rows.points.shape):
         labels = rows.labels[block]
         length = np.abs(rows.points[block] - frozen[labels]).sum(axis=1)
@@ -819,7 +859,7 @@ def _reach_within(
     mixed = own + _PRIOR * unit * pooled / max(float(pooled.sum()), 1e-9)
     beyond = np.cumsum(mixed, axis=1)
     place = (beyond > (1 - within) * beyond[:, -1:]).argmax(axis=1)
-    limits = np.array([rows.top, *ends], dtype=np.int64)[place]
+    limits = np.array([top, *ends], dtype=np.int64)[place]
     return np.maximum(limits, 1)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._random import NoiseSource
-from ..._validation import CodeArray, FloatArray, IntArray, batches
+from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, batches
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...mechanisms.laplace import max_norm_noise, max_norm_variance
 from .sketch import Cells, Leaves
 
 # --- nearest centroids of points, in blocks that fit into a cache
@@ -385,17 +386,27 @@ class Round:
     Attributes
     ----------
     counts : ndarray of int64, shape (k,)
-    sums : ndarray of int64, shape (k, d)
+    sums : ndarray of float64, shape (k, d)
         Noisy sums of the clipped differences to the frozen centroids.
     count_variance : float
     sum_variances : ndarray of float64, shape (k,)
-        Variance of the noise of each sum of a cluster.
+        Variance of the noise of the sums of a cluster, in the mean over the axes.
     """
 
     counts: IntArray
-    sums: IntArray
+    sums: FloatArray
     count_variance: float
     sum_variances: FloatArray
+
+    def averaged(self, guessed: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Counts averaged with guessed ones, by precision, and whether they exceed their noise.
+
+        The variance of what was guessed is a guess itself.
+        """
+        guess = (0.3 * guessed) ** 2 + (0.01 * guessed.mean()) ** 2
+        precision = 1 / self.count_variance + 1 / guess
+        counts = (self.counts / self.count_variance + guessed / guess) / precision
+        return counts, counts > 3 / np.sqrt(precision)
 
 
 def noisy_round(
@@ -406,6 +417,7 @@ def noisy_round(
     epsilon_sum: Fraction,
     source: NoiseSource,
     labels: IntArray | None = None,
+    ends: IntArray | None = None,
 ) -> Round:
     """Release how many points each centroid has, and the sums of their clipped residuals.
 
@@ -413,6 +425,8 @@ def noisy_round(
     count by 1 (``epsilon_count``), and the sums of cluster j by an integer vector whose absolute
     values sum to at most reach[j]: a longer residual is shrunk toward zero in integer arithmetic,
     record by record (``epsilon_sum``). Clusters are disjoint, so the cost does not grow with k.
+    Where noise of the largest change is smaller, by public and released numbers, nothing is
+    clipped: with all axes scaled to one width by whole numbers, no sum changes by more than it.
 
     Parameters
     ----------
@@ -425,16 +439,28 @@ def noisy_round(
     source : NoiseSource
     labels : as for `residual_sums`
         A function of a record and of what was released before.
+    ends : ndarray of int64, shape (2, d), default=None
+        Least and largest coordinates of points: public.
     """
+    k, d = centroids.shape
+    variances = np.array([discrete_laplace_variance(epsilon_sum, int(each)) for each in reach])
+    scale, width = np.ones((k, d), dtype=np.int64), np.zeros(k, dtype=np.int64)
+    if ends is not None:
+        farthest = np.maximum(np.maximum(centroids - ends[0], ends[1] - centroids), 1)
+        widest = farthest.max(axis=1, keepdims=True)
+        of_cube = np.array([max_norm_variance(d, epsilon_sum, int(each)) for each in widest[:, 0]])
+        of_cube *= (1 / (widest // farthest) ** 2).mean(axis=1)
+        cubes = of_cube < variances
+        scale[cubes], width = (widest // farthest)[cubes], np.where(cubes, widest[:, 0], 0)
+        reach = np.where(cubes, farthest.sum(axis=1), reach)
+        variances = np.minimum(of_cube, variances)
     counts, sums = residual_sums(points, centroids, reach, labels)
-    k = len(counts)
     noisy_counts = discrete_laplace(counts, epsilon_count, random_state=source)
-    noisy_sums = np.empty_like(sums)
-    variances = np.empty(k)
+    noisy_sums = np.empty((k, d))
     for j in range(k):
-        sensitivity = int(reach[j])
-        noisy_sums[j] = discrete_laplace(sums[j], epsilon_sum, sensitivity, random_state=source)
-        variances[j] = discrete_laplace_variance(epsilon_sum, sensitivity)
+        add, most = (max_norm_noise, width[j]) if width[j] else (discrete_laplace, reach[j])
+        noisy_sums[j] = add(sums[j] * scale[j], epsilon_sum, int(most), random_state=source)
+    noisy_sums /= scale
     return Round(noisy_counts, noisy_sums, discrete_laplace_variance(epsilon_count), variances)
 
 
@@ -507,6 +533,12 @@ class Task:
             return max(1, self.n_records)
         epsilon = self.parts["records"]
         return max(1, int(discrete_laplace(len(self.points), epsilon, random_state=self.source)))
+
+    @property
+    def total_variance(self) -> float:
+        """Variance of the number of records that `measure_total` gives."""
+        part = self.parts.get("records")
+        return discrete_laplace_variance(part) if part else 0.0
 
     def starts(self, k: int) -> FloatArray:
         """Starts that do not look at any data, (n_init, k, d)."""

@@ -17,20 +17,37 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._validation import TINY, FloatArray, IntArray, ratio, used_attributes
+from ..._validation import TINY, FloatArray, IntArray, project_to_simplex, ratio, used_attributes
 from ...domain import Zeros
-from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import ViewsModel
-from ...release.basis import Coefficients, along, n_ordered
-from ...release.columns import ColumnEstimate
-from ...release.rows import WeightedRows
+from ...release.basis import Coefficients, ColumnEstimate, along
+from ...release.marginals import WeightedRows
 from ...tables import Counts
-from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
-from .fit import Population, Prior, Targets, alone_of, nearer_to, posterior_mean, with_margins
-from .groups import MOST_CELLS, ROWS_ONCE, TUNING, Attribute, between_groups, column_plan, ladder_of
-
-__all__ = ["Asked", "measured_views", "most_groups"]
+from .fit import (
+    MOST_CELLS,
+    ROWS_ONCE,
+    TUNING,
+    Attribute,
+    Population,
+    Prior,
+    Targets,
+    alone_of,
+    between_groups,
+    nearer_to,
+    posterior_mean,
+    with_margins,
+)
+from .plans import (
+    Candidates,
+    ColumnPlan,
+    JointCounts,
+    Workload,
+    column_plan,
+    joint_share,
+    ladder_of,
+    measure_joint,
+)
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
@@ -189,9 +206,8 @@ class _Views:
             asked.progress("all columns together")
             self.joint = measure_joint(self.table, left, self._attributes(), self.source)
             self.budget["joint"] = left
-            found = self.joint
-            variance = len(found.rows) * found.noise + found.elsewhere
-            self.known.average((), np.array(float(found.counts.sum())), variance)
+            variance = len(self.joint.rows) * self.joint.noise + self.joint.elsewhere
+            self.known.average((), np.array(float(self.joint.counts.sum())), variance)
         elif self.weights:
             candidates, rest = self.measure_sets(left)
         asked.progress("synthetic rows")
@@ -200,7 +216,12 @@ class _Views:
         targets = self._targets(attributes, population, prior)
         population = self._fitted(population, targets, prior)
         if candidates and rest:
-            self.misfits = self._misfits(candidates, population, rest)
+            # Of a kind are pairs with as many ordered columns.
+            kinds: dict[int, list[Axes]] = {}
+            for axes in (each for each in self.weights if each not in self.grids):
+                kind = sum(self.known.ladders[axis].n_ordered > 0 for axis in axes)
+                kinds.setdefault(kind, []).append(axes)
+            self.misfits = candidates.misfits(population, self.columns, kinds, rest, self.source)
         return self._model(attributes, population, targets, prior)
 
     # ---------------------------------------------------------------- what is measured
@@ -214,10 +235,7 @@ class _Views:
         whole = left * share if self.used else left * 0
         shares = _divided(whole, self._needs_of_columns(self.records * float(whole)))
         for axis, each in shares.items():
-            codes = self.codes[axis]
-            plan = column_plan(
-                len(codes), self.orders[axis] is not None, self.records * float(each)
-            )
+            codes, plan = self.codes[axis], self._plan(axis, self.records * float(each))
             exact = np.zeros(plan.sizes[-1], dtype=np.int64)
             exact[: len(codes)] = self.table.regrouped([axis], [None])[codes]
             self.blocks[axis] = {}
@@ -228,8 +246,7 @@ class _Views:
                 self.blocks[axis][n] = noisy.astype(np.float64)
                 variances[n] = discrete_laplace_variance(each * part)
             self._estimate(axis, plan.sizes, variances, self.total, self.total_variance)
-        most = most_groups(self.sizes, 2)
-        finest = math.inf
+        most, finest = most_groups(self.sizes, 2), math.inf
         if self.weights and not self.whole:
             signal = self.records * float(left * (1 - share))
             finest = math.sqrt(self._most_cells(signal / self._n_sets(signal)))
@@ -300,8 +317,7 @@ class _Views:
             part = choice - rest
             sets = own + candidates.best(rows, own, number - len(own), part, each, self.source)
         self.budget |= {"choice": choice, "sets": left - choice}
-        needs = self._needs_of_sets(sets, self.records * float(each))
-        shares = _divided(each * len(sets), needs)
+        shares = _divided(each * len(sets), self._needs_of_sets(sets, self.records * float(each)))
         self.grids = {
             axes: self._grid(axes, self.records * float(epsilon))
             for axes, epsilon in shares.items()
@@ -310,17 +326,6 @@ class _Views:
         self.asked.progress(f"{len(self.grids)} sets of columns")
         self._join_columns()
         return candidates, rest
-
-    def _misfits(
-        self, candidates: Candidates, population: Population, epsilon: Fraction
-    ) -> dict[int, float]:
-        """How far from the rows the other pairs are, by how many of their columns are ordered."""
-        kinds: dict[int, list[Axes]] = {}
-        for axes in self.weights:
-            if axes not in self.grids:
-                kind = n_ordered(self.known.ladders[axis] for axis in axes)
-                kinds.setdefault(kind, []).append(axes)
-        return candidates.misfits(population, self.columns, kinds, epsilon, self.source)
 
     def _measure(self, grids: Grids, shares: Mapping[Axes, Fraction]) -> None:
         """Noisy counts of all cells of some tables of groups, each for its share of epsilon."""
@@ -362,9 +367,8 @@ class _Views:
         sizes = [self.sizes[axis] for axis in self.several]
         cells = math.prod(sizes)
         small = max(sizes) <= self.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
-        if not (small and cells <= MOST_CELLS and self.asked.max_order >= min(len(sizes), 3)):
-            return False
-        return self.records * float(left) / cells >= TUNING.whole
+        small &= cells <= MOST_CELLS and self.asked.max_order >= min(len(sizes), 3)
+        return small and self.records * float(left) / cells >= TUNING.whole
 
     def share_of_columns(self, signal: float) -> Fraction:
         """Share of single columns, in proportion to what they and the sets need."""
@@ -380,11 +384,11 @@ class _Views:
     def _needs_of_columns(self, signal: float) -> dict[int, float]:
         """`_need` of each column, in the blocks in which it is measured; all have this signal."""
         each = signal / max(len(self.used), 1)
-        sizes = {axis: len(self.codes[axis]) for axis in self.used}
-        return {
-            axis: _need([min(column_plan(size, self.orders[axis] is not None, each).shares)])
-            for axis, size in sizes.items()
-        }
+        return {axis: _need([min(self._plan(axis, each).shares)]) for axis in self.used}
+
+    def _plan(self, axis: int, signal: float) -> ColumnPlan:
+        """In which blocks a column is measured."""
+        return column_plan(len(self.codes[axis]), self.orders[axis] is not None, signal)
 
     def _needs_of_sets(self, sets: Iterable[Axes], signal: float) -> dict[Axes, float]:
         """`_need` of each set, for a table with this signal."""

@@ -256,9 +256,8 @@ class Desk {
     const label = `Values of ${short(name, 100)}`;
     const found = make("div", { class: "choices", role: "group", "aria-label": label }, ...boxes);
     if (labels.length <= 12) return [found];
-    const oninput = ({ target: { value } }) => boxes.forEach((each, code) => {
-      each.hidden = !labels[code].toLowerCase().includes(value.toLowerCase());
-    });
+    const oninput = ({ target: { value } }) => boxes.forEach((each, code) =>
+      (each.hidden = !labels[code].toLowerCase().includes(value.toLowerCase())));
     const search = make("input", { type: "search", oninput });
     return [make("label", {}, `Find among ${english(labels.length)} values`, search), found];
   }

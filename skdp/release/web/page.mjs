@@ -7,6 +7,7 @@ const KINDS = { f8: Float64Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Arr
 const zeros = (n) => new Float64Array(n);
 const product = (values) => values.reduce((a, b) => a * b, 1);
 const sumOf = (values) => values.reduce((a, b) => a + b, 0);
+const ifAny = (x) => (x > ROUNDING ? x : 0);
 const sizeOf = (values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
 const joined = (...parts) => Float64Array.from(parts.flatMap((part) => [...part]));
 export const clip = (x, low, high) => Math.min(Math.max(x, low), high);
@@ -61,10 +62,8 @@ class Column {
   spread(weights, scales) {
     let [found, coarse, at] = [zeros(1), zeros(1), 0];
     for (const size of this.sizes) {
-      const [mean, next] = [zeros(size), zeros(size)];
-      for (let i = 0; i < weights.length; i += 1) {
-        mean[Math.floor((i * size) / weights.length)] += (weights[i] * size) / weights.length;
-      }
+      const [mean, next, width] = [zeros(size), zeros(size), weights.length / size];
+      weights.forEach((each, i) => (mean[Math.floor(i / width)] += each / width));
       for (let i = 0; i < size; i += 1) {
         const parent = Math.floor((i * coarse.length) / size);
         next[i] = found[parent] + (mean[i] - coarse[parent]) * scales[at + parent];
@@ -90,9 +89,7 @@ class Column {
     if (!this.groupsTell) return found;
     // What sums of groups tell is taken off.
     const sums = zeros(Math.sqrt(this.groupsTell.length));
-    this.codes.forEach((code, i) => {
-      sums[this.units[code]] += found[i];
-    });
+    this.codes.forEach((code, i) => (sums[this.units[code]] += found[i]));
     const known = times(this.groupsTell, sums);
     const left = this.covered(weights.map((each, i) => each - known[this.units[this.codes[i]]]));
     const back = dot(this.restored, weights);
@@ -125,9 +122,7 @@ class Column {
   means(weights, size) {
     const { of, shares } = this.groups[size];
     const found = zeros(size);
-    of.forEach((group, code) => {
-      found[group] += shares[code] * weights[code];
-    });
+    of.forEach((group, code) => (found[group] += shares[code] * weights[code]));
     return found;
   }
 }
@@ -143,7 +138,8 @@ class Weights {
     const meanOf = (start, k) => (sums[stops[k]] - sums[start]) / (stops[k] - start);
     this.values = starts ? Float64Array.from(starts, meanOf) : possible;
     this.mean = dot(column.even ?? [], this.values);
-    this.share = dot(column.mass ?? [], this.values);
+    const of = (power) => dot(column.mass ?? [], this.values.map((each) => each ** power));
+    [this.share, this.spread] = [of(1), Math.max(of(2) - of(1) ** 2, 0)];
     this.arePlain = possible.every((each) => each >= 0);
     this.areShares = this.arePlain && possible.every((each) => each <= 1);
     this.id = Weights.ids += 1;
@@ -156,13 +152,26 @@ class Weights {
     return this.known.get(name);
   }
 
-  // The weight that all possible codes have, or null.
-  get alike() {
-    return this.once("alike", () => {
-      const { allowed } = this.column;
-      const first = this.given[allowed.indexOf(1)];
-      return this.given.every((each, code) => each === first || !allowed[code]) ? first : null;
-    });
+  // The weight that all of these codes have, 0 if there are none; or null.
+  alike(codes) {
+    const first = this.given[codes.findIndex((each) => each > 0)] ?? 0;
+    return this.given.every((each, code) => each === first || !codes[code]) ? first : null;
+  }
+
+  // Standard deviation of the counts of the column under them.
+  get noise() {
+    const { centred, spread } = this.around(0);
+    return Math.sqrt(Math.max(dot(spread, centred), 0));
+  }
+
+  // Weights with the mean of some codes for all others; of conditions only if these have one.
+  among(codes) {
+    const alike = this.alike(codes);
+    const isCondition = this.given.every((each) => each === 0 || each === 1);
+    if (this.cut.length || (isCondition && alike === null)) return this;
+    const mass = this.column.mass.map((each, code) => (codes[code] ? each : 0));
+    const mean = alike ?? dot(mass, this.given) / sumOf(mass);
+    return new Weights(this.column, this.given.map((each, code) => (codes[code] ? each : mean)));
   }
 
   // Weight 1 for all codes that have one.
@@ -212,8 +221,10 @@ class Weights {
   // What a table of so many groups answers of the weights.
   inGroups(size) {
     return this.once(size, () => {
-      const means = this.column.means(this.values, size);
-      return { means, parts: times(this.column.groups[size].functions, means) };
+      const [means, squares] = [1, 2].map((power) =>
+        this.column.means(this.values.map((each) => each ** power), size));
+      const within = squares.map((each, group) => each - means[group] ** 2).map(ifAny);
+      return { means, within, parts: times(this.column.groups[size].functions, means) };
     });
   }
 
@@ -253,15 +264,22 @@ class Model {
     this.looks = new Map(this.tables.map((each) => [each.axes.join(), each]));
   }
 
-  // The weights that matter, and the product of all others.
+  // The weights that matter, and the product of all others: see `_beside_rules`.
   part(question) {
-    const given = question.filter(({ alike }) => alike === null);
-    const factor = product(question.map(({ alike }) => alike ?? 1));
-    const allowed = this.possible.every(({ axes, mask }) => {
-      const met = given.filter(({ column }) => axes.includes(column.axis));
-      return met.length < axes.length || under(mask, met.map(({ on }) => on.values)) > 0;
-    });
-    return allowed && factor ? { factor, given } : { factor: 0, given: [] };
+    const found = [...question];
+    for (const { axes, masks } of this.possible) {
+      const at = axes.map((axis) => found.findIndex(({ column }) => column.axis === axis));
+      if (!at.every((place) => found[place]?.column.mass)) continue;
+      if (!under(masks[0], at.map((k) => question[k].on.values))) return { factor: 0, given: [] };
+      const noises = at.map((place) => found[place].noise);
+      for (const k of [...at.keys()].sort((i, j) => noises[j] - noises[i])) {
+        const others = at.filter((place) => place !== at[k]).map((place) => found[place].on.values);
+        found[at[k]] = found[at[k]].among(others.reduceRight(times, masks[k]));
+      }
+    }
+    const alike = found.map((each) => each.alike(each.column.allowed));
+    const factor = product(alike.map((each) => each ?? 1));
+    return { factor, given: factor ? found.filter((_, place) => alike[place] === null) : [] };
   }
 
   // Share of the rows under weights: of those with a weight in the column with the fewest.
@@ -288,10 +306,6 @@ class Model {
     return parts.filter((part) => this.looks.has(keyOf(part)));
   }
 
-  isShared(given) {
-    return given.length > 2 && !this.looks.has(keyOf(given));
-  }
-
   // How weights count where their column is not looked at: see `ViewsModel.mean_of`.
   meanOf(given, each) {
     return this.looks.has(keyOf(given)) ? each.mean : each.share;
@@ -301,7 +315,8 @@ class Model {
   outside(given, part) {
     const others = given.filter((each) => !part.includes(each));
     const means = product(others.map((each) => this.meanOf(given, each)));
-    if (!this.isShared(given) || !part.length || !others.length) return means;
+    const measured = given.length < 3 || this.looks.has(keyOf(given));
+    if (measured || !part.length || !others.length) return means;
     const meeting = part.map(({ on }) => on);
     const rows = this.records * this.ofRows([...meeting, ...others]);
     return (rows + means) / (this.records * this.ofRows(meeting) + 1);
@@ -325,8 +340,8 @@ class Model {
       const parts = part.map((each, place) => each.inGroups(sizes[place]).parts);
       found += under(corrected, parts) * this.outside(given, part);
     }
-    const plain = given.every(({ arePlain }) => arePlain);
-    return this.isShared(given) && plain ? Math.max(found, 0) : found;
+    const shared = given.length > 2 && !this.looks.has(keyOf(given));
+    return shared && given.every(({ arePlain }) => arePlain) ? Math.max(found, 0) : found;
   }
 
   // Variances and covariance of two answers, or the variance of one: see `covariances`.
@@ -441,16 +456,14 @@ class Model {
   // Of features of weights, less what a table of groups answers of them.
   beyond(part, other) {
     const look = this.looks.get(keyOf(part));
-    const kinds = look ? ["codes", "groups"] : ["codes"];
-    const features = (kind, each, place) =>
-      kind === "codes" ? each.features : each.featuresInGroups(look.sizes[place]);
+    const kinds = [(each) => each.features];
+    if (look) kinds.push((each, place) => each.featuresInGroups(look.sizes[place]));
     let found = 0;
     const field = this.distance(part) / product(part.map(({ column }) => column.reach ** 2));
     [this.records ** 2 * field, this.records].forEach((scale, law) => {
       for (const a of kinds) {
         for (const b of kinds) {
-          const inner = part.map((each, place) =>
-            dot(features(a, each, place)[law], features(b, other[place], place)[law]));
+          const inner = part.map((own, i) => dot(a(own, i)[law], b(other[i], i)[law]));
           found += (a === b ? scale : -scale) * product(inner);
         }
       }
@@ -465,41 +478,37 @@ class Model {
 
   // How dense records of two columns are, as far as what is not known of them may be that large.
   density(part) {
-    if (part.length > 2 || !part.every(({ areShares }) => areShares)) return 1;
-    const look = this.looks.get(keyOf(part));
+    if (part.length > 2) return 1;
+    const [look, shares] = [this.looks.get(keyOf(part)), part.every(({ areShares }) => areShares)];
     // As large as noise lets their shares be.
-    const possible = part.map((each) => {
-      const { centred, spread } = each.around(0);
-      return Math.hypot(each.share, Math.sqrt(Math.max(dot(spread, centred), 0)) / this.records);
-    });
+    const possible = part.map((each) => Math.hypot(each.share, each.noise / this.records));
     const expected = Math.max(product(part.map(({ share }) => share)), 1e-12);
-    const [rows, most] = look ? this.whereCut(part, look)
-      : [this.ofRows(part) / expected, largest(this.records, ...possible)];
-    const density = Math.max(rows, product(possible) / expected);
+    const far = this.records ** 2 * product(part.map(({ spread }) => spread)) / 3;
+    const [rows, ...most] = look ? this.whereCut(part, look)
+      : [this.ofRows(part) / expected, largest(this.records, ...possible), far];
+    const density = shares ? Math.max(rows, product(possible) / expected) : 1;
     const own = density ** 2 * this.beyond(part, part);
-    return density * Math.sqrt(Math.min(most / Math.max(own, 1e-300), 1));
+    return density * Math.sqrt(Math.min(most[shares ? 0 : 1] / Math.max(own, 1e-300), 1));
   }
 
   // How densely records lie in groups of a table that conditions cut, and what variance it leaves.
   whereCut(part, { sizes, rows }) {
-    const sides = part.map((each, place) => each.inGroups(sizes[place]).means);
-    let [found, there, expected] = [0, 0, 0];
-    sides.forEach((means, place) => {
-      const { column, values } = part[place];
-      const squares = column.means(values.map((each) => each ** 2), sizes[place]);
-      const other = sides[1 - place];
-      means.forEach((mean, group) => {
-        const within = squares[group] - mean ** 2;
-        if (within <= ROUNDING) return;
+    const sides = part.map((each, place) => each.inGroups(sizes[place]));
+    let [most, far, there, expected] = zeros(4);
+    sides.forEach(({ means, within }, place) => {
+      const [other, { share }] = [sides[1 - place], part[1 - place]];
+      within.forEach((own, group) => {
         const at = (i) => (place ? i * sizes[1] + group : group * sizes[1] + i);
-        const counts = other.map((_, i) => rows[at(i)]);
-        const [records, both] = [sumOf(counts), dot(counts, other)];
-        found += largest(records, mean, records > 0 ? both / records : 0);
-        there += within * both;
-        expected += within * records * part[1 - place].share;
+        const counts = other.means.map((_, i) => rows[at(i)]);
+        const [records, both] = [sumOf(counts), dot(counts, other.means)];
+        const squares = dot(counts, other.means.map((mean, i) => mean ** 2 + other.within[i]));
+        most += own && largest(records, means[group], records > 0 ? both / records : 0);
+        far += own * Math.max(records * squares - both ** 2, 0) / 3;
+        there += own * both;
+        expected += own * records * share;
       });
     });
-    return [there / Math.max(expected, 1e-12), found];
+    return [there / Math.max(expected, 1e-12), most, far];
   }
 }
 
@@ -560,17 +569,12 @@ class Release {
     return this.covering(place, { codes: [...Array(this.columns[place].values).keys()] });
   }
 
-  asked(conditions) {
-    return conditions.map(([place, each]) => this.covering(place, each)).reduce(and, []);
-  }
-
   answer(question) {
-    const conditions = this.conditions(question);
-    const [asked, { column, level }] = [this.asked(conditions), question];
+    const met = (only) =>
+      this.conditions(question, only).map((each) => this.covering(...each)).reduce(and, []);
+    const [asked, { column, level }] = [met(), question];
     if (question.kind === "count") return this.counted(asked, level);
-    if (question.kind === "share") {
-      return this.share(this.asked(this.conditions(question, ({ among }) => among)), asked, level);
-    }
+    if (question.kind === "share") return this.share(met(({ among }) => among), asked, level);
     if (question.kind === "mean") return this.mean(and(asked, this.present(column)), column, level);
     if (question.kind === "quantile") return this.quantile(asked, column, question.q, level);
     const means = question.kind === "means";
@@ -589,8 +593,7 @@ class Release {
   }
 
   counted(asked, level) {
-    const law = this.data.levels[level];
-    const value = this.model.answer(asked);
+    const [law, value] = [this.data.levels[level], this.model.answer(asked)];
     const { std, below, above, cut } = this.model.reach(asked, law);
     const [lower, text] = [Math.max(value - below, 0), cut ? law.cut : law.counts];
     // All of it below zero: the end of the law of what is possible.
@@ -733,9 +736,7 @@ function withoutNegatives(counts, order) {
   // The last sum is the total, which is known best: no other one is larger.
   const rising = levels.flatMap(([value, weight]) => Array(weight).fill(clip(value, 0, total)));
   const found = zeros(counts.length);
-  order.forEach((code, i) => {
-    found[code] = rising[i] - (rising[i - 1] ?? 0);
-  });
+  order.forEach((code, i) => (found[code] = rising[i] - (rising[i - 1] ?? 0)));
   return found;
 }
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from loops import over
 
 from skdp.algorithms.marginals import Asked, measured_views
-from skdp.algorithms.marginals.fit import _lacking
-from skdp.algorithms.marginals.groups import Attribute
+from skdp.algorithms.marginals.fit import Attribute, _lacking
 from skdp.domain import Zeros
 from skdp.release import ViewsModel
 from skdp.tables import CountTable
@@ -148,6 +147,24 @@ def test_any_rules(structure, epsilon, label):
         assert forbidden_answers(model, zeros, shape) == 0
     for axes, allowed in zeros:
         assert len(axes) > 2 or (made.view(axes)[~allowed] == 0).all()
+
+
+def test_conditions_that_rules_make_certain_are_left_out():
+    """Low numbers are one category by the rules: the better known condition stands for both."""
+    codes = np.random.default_rng(0).integers(0, (20, 4, 6), (5000, 3)).astype(np.int32)
+    codes[:, 1] *= codes[:, 0] > 1
+    codes = codes[(codes[:, 0] < 2) | (codes[:, 1] > 0)]
+    zeros = [((0, 1), np.equal.outer(np.arange(20) < 2, np.arange(4) == 0))]
+    model = release(CountTable.from_codes(codes, (20, 4, 6)), zeros)
+    low, first, numbers = 1.0 * (np.arange(20) < 2), np.eye(4)[0], np.arange(20.0)
+    both, one, other, high, total = asked(
+        [{0: low, 1: first}, {0: low}, {1: first}, {0: 1 - low, 1: first}, {0: numbers, 1: first}]
+    )
+    known = np.argmin(model.variance([one, other]))
+    for of in (model.answer, model.variance):
+        assert of([both, high]) == pytest.approx([of([one, other])[known], 0])
+    # Of sums too only the numbers count that are possible.
+    assert model.answer([total])[0] == pytest.approx(codes[codes[:, 0] < 2, 0].sum(), abs=100)
 
 
 def test_error_bars_cover_under_rules():

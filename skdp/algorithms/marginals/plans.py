@@ -1,4 +1,4 @@
-"""Which tables are worth measuring: sets that are far from what rows expect, or joint counts.
+"""What is worth measuring: blocks and groups of codes, sets that are far off, or joint counts.
 
 Joint counts are those of all columns together, where they stand out from the noise of a large
 epsilon.
@@ -25,13 +25,10 @@ from ...mechanisms import (
     noisy_max,
     sparse_counts,
 )
-from ...release.basis import SCALES
-from ...release.columns import ColumnEstimate
+from ...release.basis import ColumnEstimate, Ladder
+from ...release.prior import SCALES
 from ...tables import Counts, CountTable
-from .fit import Population
-from .groups import ROWS_ONCE, TUNING, Attribute, equal_mass_bins
-
-__all__ = ["Candidates", "JointCounts", "Workload", "joint_share", "measure_joint"]
+from .fit import ROWS_ONCE, TUNING, Attribute, Population, equal_mass_bins
 
 Axes = tuple[int, ...]
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
@@ -41,6 +38,126 @@ Workload = str | Mapping[Axes, float | Fraction]
 _PARTS = 16
 # Columns whose pairs with all others are compared at once.
 _COLUMNS_AT_ONCE = 128
+
+
+# ------------------------------------------------------------------------------------------------
+# How codes are grouped for tables of several columns, and in which blocks a column is measured.
+
+
+def ladder_of(
+    counts: FloatArray,
+    order: IntArray | None,
+    most_units: int = TUNING.groups,
+    finest: float = math.inf,
+    told: IntArray | None = None,
+) -> Ladder:
+    """Nested groups of the codes of a column, from its released counts.
+
+    Parameters
+    ----------
+    counts : ndarray of float64
+        Released; negative ones count as zero.
+    order : ndarray of int64 or None
+        Codes in an order in which neighbours are similar. None: there is none, and they are taken
+        by their counts, the largest first.
+    most_units : int, default=128
+        A power of two.
+    finest : float, optional
+        Groups of a column that tables can afford. With no more codes there is a unit for each, and
+        some units are empty; with more, none is.
+    told : ndarray of int64, optional
+        Public group of each code, ascending: units hold whole ones. By default the codes.
+    """
+    if told is not None and int(told.max()) + 1 < len(counts):
+        own = np.bincount(told, weights=counts).astype(np.float64, copy=False)
+        coarse = ladder_of(own, np.arange(len(own)), most_units, finest)
+        return coarse._replace(units=coarse.units[told])
+    n_codes = len(counts)
+    mass = np.maximum(counts, 0.0)
+    sequence = np.argsort(-mass, kind="stable") if order is None else np.asarray(order)
+    units = np.empty(n_codes, dtype=np.int64)
+    if n_codes <= TUNING.few:
+        units[sequence] = np.arange(n_codes)
+        return Ladder(units, (1, n_codes) if n_codes > 1 else (1,))
+    least = 1 << ((n_codes - 1).bit_length() - 1)
+    n_units = min(2 * least if least < n_codes <= finest else least, most_units)
+    share = mass[sequence] / max(mass.sum(), 1e-300)
+    units[sequence] = _halved((1 - TUNING.kept) * share + TUNING.kept / n_codes, n_units)
+    return Ladder(units, tuple(1 << level for level in range(n_units.bit_length())))
+
+
+def _halved(mass: FloatArray, n_units: int) -> IntArray:
+    """Units of consecutive codes, halved by mass again and again.
+
+    With no more codes than units each holds one code or none. A frequent code is alone in a group
+    early, and leaves units without a code.
+    """
+    reach = np.concatenate([[0.0], np.cumsum(mass)])
+    ends = [0, len(mass)]
+    n_parts = 1
+    while n_parts < n_units:
+        n_parts *= 2
+        room = n_units // n_parts
+        cut = [0]
+        for start, stop in zip(ends[:-1], ends[1:], strict=True):
+            middle = (reach[start] + reach[stop]) / 2
+            at = int(np.searchsorted(reach, middle))
+            if at > start and middle - reach[at - 1] < reach[min(at, len(mass))] - middle:
+                at -= 1
+            if stop - start <= 2 * room:
+                # No unit holds two codes if there are enough.
+                at = min(max(at, stop - room), start + room)
+            cut += [min(max(at, start), stop), stop]
+        ends = cut
+    return np.repeat(np.arange(n_units), np.diff(ends))
+
+
+class ColumnPlan(NamedTuple):
+    """In which blocks a column is measured, and with which shares of its budget.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Levels of blocks from 1 to the lattice.
+    shares : dict of int to Fraction
+        Of each level that is measured; they add up to 1.
+    """
+
+    sizes: tuple[int, ...]
+    shares: dict[int, Fraction]
+
+
+def column_plan(n_codes: int, ordered: bool, signal: float = math.inf) -> ColumnPlan:
+    """In which blocks a column is measured for this signal.
+
+    The noise of a range grows with the square root of the number of blocks, and what a cut block
+    hides falls with it; so the number grows slowly with the signal. The blocks take most of the
+    budget, and some levels below them the rest, down to the codes: what is inside a block matters
+    where the blocks differ much, and noise of fine codes is left out elsewhere
+    (`ColumnEstimate.fit`). A column without an order is measured code by code, as is one of codes
+    that are as many as the blocks.
+
+    Parameters
+    ----------
+    n_codes : int
+    ordered : bool
+        Whether neighbouring codes are similar.
+    signal : float, default=inf
+        Released number of records times the epsilon of the column.
+    """
+    few = max(TUNING.blocks * signal ** (1 / 3), 2.0) if ordered else math.inf
+    halvings = max(round(math.log2(n_codes / few)), 0) if few < n_codes else 0
+    if not halvings:
+        return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
+    blocks = math.ceil(n_codes / (1 << halvings))
+    sizes = (1, *(blocks << level for level in range(halvings + 1)))
+    depth = math.ceil(halvings / TUNING.halvings)
+    finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
+    rest = (1 - TUNING.of_blocks) / depth
+    return ColumnPlan(sizes, {blocks: TUNING.of_blocks, **dict.fromkeys(finer, rest)})
+
+
+# --- sets of columns
 
 
 class Candidates:
@@ -182,7 +299,9 @@ class Candidates:
         """
         variances = np.zeros(self._starts[-1])
         for axis, column in columns.items():
-            variances[self._place(axis)] = _variances(column, self._codes[axis])
+            # One for each bin.
+            bins = np.eye(int(self._codes[axis].max()) + 1)[self._codes[axis]]
+            variances[self._place(axis)] = column.variance(bins)
         number = len(self._bins)
         binned = population.grouped(range(number), self._bins, np.diff(self._starts).tolist())
         squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
@@ -214,11 +333,6 @@ class Candidates:
 
     def _chance(self, expected: FloatArray, binned: Population) -> FloatArray:
         return np.sqrt(2 / math.pi * expected * (1 + self._total / binned.n_rows))
-
-
-def _variances(column: ColumnEstimate, bins: IntArray) -> FloatArray:
-    """Variances of the released counts of some bins of the codes of a column."""
-    return np.array([column.variance(1.0 * (bins == k)) for k in range(int(bins.max()) + 1)])
 
 
 # A quadrature of exponential laws. As shares of the records the scales are mean distances.
@@ -311,10 +425,8 @@ def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fracti
     shape : tuple of int
     """
     share = views * (1 - TUNING.beside)
-    if not 1 <= total <= _JOINT_COUNTS:
-        return Fraction(0)
     # Of the empty cells too no larger part may pass.
-    if float(share) < -math.log(TUNING.false):
+    if not 1 <= total <= _JOINT_COUNTS or float(share) < -math.log(TUNING.false):
         return Fraction(0)
     few = max(round(TUNING.false * total), 1)
     return share if least_threshold(math.prod(shape), share, few) <= 1 else Fraction(0)

@@ -1,24 +1,19 @@
-"""Rows that estimators are given, labels among them: matched with the domain by the schema."""
+"""Features and labels of models, matched with the domain by the schema; weights refused."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from .._keys import key_of
-from .._random import caller_level
 from .._validation import CodeArray, FloatArray, IntArray, free_name, some
-from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
+from ..domain import Attribute, Categorical, Domain, Numeric
 from ..exceptions import DomainError
-from ..release.page import TablePage
-from ..release.result import of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
-from .estimator import PrivateEstimator
+from .estimator import PrivateEstimator, full_domain, match_rows, without_id
 
 
 def require_y(estimator: Any, y: Any, hint: str = "") -> None:
@@ -123,110 +118,13 @@ def declare_label(
         return domain, target
     if target is not None:
         raise ValueError(
-            f"Both target={target!r} and classes= declare the label. Give target= where the "
-            "domain has a column for it, classes= where it has none."
+            f"The label is declared twice, as target={target!r} and by classes= or target_range=. "
+            "Give target= if the domain has a column for it, the other if it has none, and once."
         )
     domain = full_domain(domain, rows)
     label = free_name("target", domain.columns)
     attribute = classes if isinstance(classes, Attribute) else Categorical(list(classes))
     return domain.with_attribute(label, attribute), label
-
-
-def full_domain(domain: Any, rows: Frame | LazyRows) -> Domain:
-    """The domain of all columns of ``rows``: one attribute may have been given for all."""
-    if domain is None:
-        raise DomainError(
-            "domain is required: the public range or categories of every column, for example "
-            "{'age': (0, 120), 'sex': ['F', 'M']}, or one pair (low, high) for "
-            "all columns of an array. Reading it from the data would leak them. Give it by name, "
-            "domain=...; the first argument is epsilon."
-        )
-    if isinstance(domain, Domain | Mapping):
-        return domain if isinstance(domain, Domain) else Domain(domain)
-    attributes = Domain.for_array(domain, len(rows.names)).attributes
-    return Domain(dict(zip(rows.names, attributes, strict=True)))
-
-
-def match_rows(
-    X: Any,
-    y: Any,
-    domain: Any,
-    target: str | None,
-    *,
-    lazy: bool = False,
-    privacy_id: str | None = None,
-    structure: bool = False,
-    spare: bool = False,
-    of: Any = None,
-) -> tuple[Any, Domain]:
-    """Match the columns of the rows, and the labels if there is a target, with the domain.
-
-    Only the schema is checked: container, names, declared types. No value is read.
-
-    Parameters
-    ----------
-    X, y, domain, target
-        As given to the estimator.
-    lazy : bool, default=False
-        Whether lazy frames are accepted: by estimators that need counts only.
-    privacy_id : str, default=None
-        A further column, which identifies the person a row belongs to.
-    structure : bool, default=False
-        Whether the estimator honours structural zeros: combinations of values that rules of the
-        domain forbid. If it does not, a domain with such rules is refused.
-    spare : bool, default=False
-        Whether columns that the domain does not declare are left out instead of refused.
-    of : estimator, default=None
-        The estimator, for that error and for the bins that it can use where they are "auto".
-
-    Returns
-    -------
-    rows : Frame, or LazyRows for lazy frames
-        With exactly the columns of the domain, and the unit.
-    domain : Domain
-
-    Raises
-    ------
-    DomainError
-        If the schema does not fit, or the domain has rules that the estimator cannot honour.
-    """
-    rows: Any = read_rows(X) if lazy else as_frame(X)
-    if privacy_id is not None:
-        _check_id(rows, domain, privacy_id)
-    domain = full_domain(domain, without_id(rows, privacy_id))
-    domain = domain.resolved(getattr(of, "_most_bins", None))
-    if not structure:
-        _refuse_zeros(domain, of)
-    if spare and not rows.n_unnamed:
-        known = {*domain.columns, privacy_id}
-        rows = rows.select([name for name in rows.names if name in known])
-    _check_target(domain, target)
-    labelled = target is not None and y is not None
-    # Columns of an array are named by position; a label that is given separately is none of them.
-    rows = domain.with_names(rows, [target] if labelled else [])
-    if target is not None and y is not None:
-        rows = rows.with_column(target, y)
-        domain = _numbered(domain, target, rows.column(target))
-    domain.check_schema(without_id(rows, privacy_id))
-    rows = rows.select(rows.names)
-    rows.privacy_id = privacy_id
-    rows.dated = any(isinstance(each, Date | Datetime) for each in domain.attributes)
-    return rows, domain
-
-
-def _check_target(domain: Domain, target: str | None) -> None:
-    """Refuse a label that is not measured."""
-    if target is None or target in domain.names:
-        return
-    if target in domain:
-        raise DomainError(
-            f"target={target!r} follows from other columns, by "
-            f"{domain.structure.derived[target]!r}: it is not measured, and there is nothing to "
-            "learn. Name another target, or leave out the rule."
-        )
-    raise DomainError(
-        f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
-    )
 
 
 def declared_rows(
@@ -243,84 +141,6 @@ def _named_features(rows: Frame, domain: Domain, features: Sequence[str], label:
     if lacking := [name for name in features if name not in rows.names]:
         raise DomainError(f"The rows lack {some(lacking)}, which the model was trained on.")
     return rows.select(features)
-
-
-def _refuse_zeros(domain: Domain, of: Any) -> None:
-    """Refuse rules that forbid values: a release that ignores them would break them."""
-    if not domain.structure.zeros:
-        return
-    name = "This estimator" if of is None else type(of).__name__
-    ruled = sorted({axis for axes in domain.structure.zeros for axis in axes})
-    columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
-    more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
-    raise DomainError(
-        f"{name} cannot honour the rules of the domain, which forbid some values of "
-        f"{columns}{more}: its release would count and draw records that cannot exist. Use "
-        "MarginalSynthesizer, which honours them; or a domain without these columns, "
-        "domain.select([...]), or without rules, domain.without_structure(). Derived columns and "
-        "identifiers are no obstacle."
-    )
-
-
-def _numbered(domain: Domain, target: str, column: Any) -> Domain:
-    """The domain, with numbers for labels where ``y`` holds numbers and all labels are text.
-
-    Meta-estimators of scikit-learn encode text labels as 0, 1, ... in their order before they fit
-    the estimators inside, and decode what these predict. Only in arrays, as they pass them: other
-    libraries choose types by the values. What is read is the type of ``y``.
-    """
-    attribute = domain[target]
-    whole = column.library == "numpy" and column.dtype.startswith(("int", "uint", "bool"))
-    words = isinstance(attribute, Categorical) and not any(
-        isinstance(key_of(each), float) for each in attribute.categories
-    )
-    if not (whole and words):
-        return domain
-    if column.dtype == "bool" or domain.structure.rules or len(domain.columns) < len(domain):
-        raise DomainError(
-            f"y holds values of type {column.dtype}, but all declared labels are text. Give the "
-            "labels as they are declared, or declare those that y has."
-        )
-    warnings.warn(
-        f"y holds whole numbers and all declared labels are text: 0 to {attribute.n_values - 1} "
-        "are taken as their positions in alphabetical order, as meta-estimators of scikit-learn "
-        "(voting, stacking, bagging, one-vs-rest, "
-        "cross_val_predict(method='predict_proba')) encode them; predictions are such numbers too.",
-        UserWarning,
-        stacklevel=caller_level(),
-    )
-    numbers = Categorical(range(attribute.n_values))
-    return Domain({**dict(domain.items()), target: numbers})
-
-
-def without_id(rows: Any, privacy_id: str | None) -> Any:
-    """Rows without the column that identifies the person a row belongs to."""
-    return (
-        rows
-        if privacy_id is None
-        else rows.select([name for name in rows.names if name != privacy_id])
-    )
-
-
-def _check_id(rows: Any, domain: Any, privacy_id: Any) -> None:
-    """Refuse a column that cannot identify persons; by the schema alone."""
-    if privacy_id not in rows.named:
-        raise DomainError(
-            f"privacy_id={privacy_id!r} is not a column of the data; it names the column that "
-            "identifies the person a row belongs to. Arrays have no names: give a frame."
-        )
-    identifies = isinstance(domain, Mapping) and isinstance(domain.get(privacy_id), Identifier)
-    if isinstance(domain, Domain | Mapping) and privacy_id in domain and not identifies:
-        raise DomainError(
-            f"privacy_id={privacy_id!r} identifies persons and cannot be released: leave it out of "
-            "the domain, or declare it as Identifier()."
-        )
-    kind = rows.kinds[privacy_id]
-    if kind in ("other", "null"):
-        raise DomainError(
-            f"Column {privacy_id!r} (type {rows.dtypes[privacy_id]}) cannot identify persons; "
-            "convert it to text or to integers."
-        )
 
 
 # --- what scikit-learn's models have and private ones have not, each with what to do instead
@@ -507,80 +327,3 @@ def without_label(X: Any, rows: Frame, domain: Domain, target: str) -> Any:
         names = domain.names_for(rows.n_unnamed) or domain.names
         return np.delete(as_array(X), names.index(target), axis=1)
     return select_columns(X, [name for name in rows.names if name != target])
-
-
-# --- `AnswersStatistics`: statistics of a release as methods of the estimator that made it
-
-
-class AnswersStatistics:
-    """Statistics with intervals; ``_asked()`` is the `Synopsis` that answers."""
-
-    def _asked(self) -> Any:
-        """The synopsis; NotFittedError without a fit."""
-        raise NotImplementedError
-
-    @of_records
-    def count(self, query: Any = None, **how: Any) -> Any:
-        """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
-        return self._asked().count(query, **how)
-
-    def sum(self, column: str, query: Any = None, **how: Any) -> Any:
-        """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
-        return self._asked().sum(column, query, **how)
-
-    def mean(self, column: str, query: Any = None, **how: Any) -> Any:
-        """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
-        return self._asked().mean(column, query, **how)
-
-    def std(self, column: str, query: Any = None, **how: Any) -> Any:
-        """Standard deviation of a column over a query; see :meth:`skdp.Synopsis.std`."""
-        return self._asked().std(column, query, **how)
-
-    def quantile(self, column: str, q: Any = 0.5, query: Any = None, **how: Any) -> Any:
-        """Quantiles of a column over a query; see :meth:`skdp.Synopsis.quantile`."""
-        return self._asked().quantile(column, q, query, **how)
-
-    def proportion(self, query: Any, among: Any = None, **how: Any) -> Any:
-        """Share of a query among another's records; see :meth:`skdp.Synopsis.proportion`."""
-        return self._asked().proportion(query, among, **how)
-
-    def covariance(self, first: str, second: str, query: Any = None, **how: Any) -> Any:
-        """Covariance of two columns over a query; see :meth:`skdp.Synopsis.covariance`."""
-        return self._asked().covariance(first, second, query, **how)
-
-    def correlation(self, first: str, second: str, query: Any = None, **how: Any) -> Any:
-        """Correlation of two columns over a query; see :meth:`skdp.Synopsis.correlation`."""
-        return self._asked().correlation(first, second, query, **how)
-
-    def aggregate(self, by: Any, column: Any = None, query: Any = None, **how: Any) -> Any:
-        """Counts, sums and means of groups; see :meth:`skdp.Synopsis.aggregate`."""
-        return self._asked().aggregate(by, column, query, **how)
-
-    def crosstab(self, index: str, columns: str, query: Any = None, **how: Any) -> Any:
-        """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
-        return self._asked().crosstab(index, columns, query, **how)
-
-    def describe(self, *, level: float = 0.95) -> Any:
-        """Statistics of every column with intervals; see :meth:`skdp.Synopsis.describe`."""
-        return self._asked().describe(level=level)
-
-    def page(self, path: Any = None, *, title: str = "A private release") -> Any:
-        """Write a page of all released numbers, whom it protects and how much: one HTML file.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            An existing file is replaced. None returns the page, which a notebook shows.
-        title : str, default="A private release"
-            Title of the page.
-
-        Returns
-        -------
-        page or None
-            With the file as ``text``; None with a path.
-        """
-        self._asked()
-        own: Any = self
-        return TablePage(title, own.privacy_loss_, type(self).__name__, own.to_frame()).written(
-            path
-        )
