@@ -67,7 +67,8 @@ class Picture(Directive):
             for ink in ("light", "dark")
             for part, on in parts
         ]
-        return [nodes.figure("", *images, nodes.caption("", lesson))]
+        # The theme hides a caption beside a picture of the other mode.
+        return [nodes.figure("", nodes.container("", *images), nodes.caption("", lesson))]
 
 
 def in_order(filename):

@@ -65,6 +65,19 @@ def release():
     return hard_release(2.0)
 
 
+def test_cubes_and_range_trees_have_a_page_of_their_numbers(tmp_path):
+    rows = pd.DataFrame({"kind": ["A & <b>", "C"] * 500, "age": [30, 60] * 500})
+    domain = {"kind": ["A & <b>", "C"], "age": Numeric(edges=[0, 50, 100])}
+    cube = skdp.DataCube(epsilon=0.75, domain=domain).fit(rows)
+    assert cube.page(tmp_path / "cube.html", title="Ages <all>") is None
+    text = (tmp_path / "cube.html").read_text(encoding="utf-8")
+    assert "<h1>Ages &lt;all&gt;</h1>" in text and "A &amp; &lt;b&gt;" in text
+    assert "<b>epsilon = 0.75</b>" in text and "<script" not in text and "http:" not in text
+    tree = skdp.RangeTreeHistogram(epsilon=1.0, domain={"age": (18, 90)}).fit(rows[["age"]])
+    assert tree.page().text.count("<tr") == 1 + len(tree.to_frame())
+    assert "<iframe" in tree.page()._repr_html_()
+
+
 def test_statistics_are_those_of_pandas():
     domain = Domain({"n": Numeric(0, 9, integer=True, nullable=True), "c": Categorical([3, 4])})
     counts = np.random.default_rng(1).integers(0, 50, 22)
