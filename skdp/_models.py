@@ -200,8 +200,10 @@ def cut_domain(
         starts = equal_groups(mass, n_groups)
         # A last bin of one point has no width by itself.
         starts = starts[given.edges[starts] < given.edges[-1]]
-        sums = np.add.reduceat(mass * given.means()[: given.bins], starts)
-        means[name] = sums / np.add.reduceat(mass, starts)
+        # Shares first: a number times a count might be no float, and noise covers no such code.
+        whole = np.add.reduceat(mass, starts)
+        shares = mass / np.repeat(whole, np.diff(starts, append=len(mass)))
+        means[name] = np.add.reduceat(shares * given.means()[: given.bins], starts)
         cut[name] = Numeric(
             edges=[*given.edges[starts].tolist(), given.upper],
             integer=given.integer,

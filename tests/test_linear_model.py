@@ -93,6 +93,14 @@ def test_slopes_of_numbers_with_a_long_tail():
     assert np.mean([model.coef_ for model in models]) < -0.45
 
 
+def test_means_of_groups_at_the_end_of_the_largest_floats_cost_what_others_do():
+    # Sums of these numbers are no floats.
+    rows = np.append(np.full(30_000, 1e305), 0.0)[:, None]
+    model = skdp.PrivateLinearRegression(epsilon=1, domain=[(0, 1e305)], target_range=(0, 1))
+    y = np.arange(len(rows)) % 2
+    assert skdp.audit.replay(model, (rows, y), (rows[:-1], y[:-1]), n=4).passed
+
+
 def test_coefficients_are_in_units_of_the_columns():
     rows, pay, _ = people()
     model = skdp.PrivateLinearRegression(

@@ -251,7 +251,9 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, np.ndarray | np.generic | float | complex):
         return _arrays(np.asarray(here), np.asarray(there), path, memo)
     if isinstance(here, Mapping):
-        return _pairs(list(here.items()), list(there.items()), path, memo)
+        found = _pairs(list(here.items()), list(there.items()), path, memo)
+        makers = [getattr(each, "default_factory", None) for each in (here, there)]
+        return found or first_difference(makers[0], makers[1], f"{path} (default)", memo)
     if isinstance(here, list | tuple | set | frozenset):
         # The order of a set is visible too, and may reveal the order in which it was filled.
         return _sequences(list(here), list(there), path, memo)
@@ -278,8 +280,13 @@ def _short(value: Any) -> str:
 
 
 def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: dict) -> str | None:
-    if here.dtype != there.dtype or here.shape != there.shape:
-        return f"{path}: {here.dtype}{list(here.shape)} and {there.dtype}{list(there.shape)}"
+    # Pickles hold the order in memory too, and notes that a type has.
+    kinds = [
+        {"dtype": each.dtype, "shape": each.shape, "order": "CF"[each.flags.fnc]}
+        for each in (here, there)
+    ]
+    if (found := first_difference(kinds[0], kinds[1], path, memo)) is not None:
+        return found
     if here.dtype.kind not in _PLAIN_KINDS:
         return _sequences(here.ravel().tolist(), there.ravel().tolist(), path, memo)
     if here.tobytes() == there.tobytes():

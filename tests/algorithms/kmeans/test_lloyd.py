@@ -163,6 +163,32 @@ def test_a_record_moves_a_round_by_what_its_noise_covers(data):
         assert np.abs(sums[mine]).sum() > reach[mine] - d
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(4, 8))
+def test_a_record_moves_a_round_between_ends_by_what_its_noise_covers(seed, d):
+    # Axes of any width, records and centroids at the corners of the box among others.
+    generator = np.random.default_rng(seed)
+    low = generator.integers(-(2**20), 2**20, d)
+    ends = np.stack([low, low + 2 ** generator.integers(0, 21, d) - 1])
+    points, centroids = (
+        np.where(generator.random((n, d)) < 0.5, ends[generator.integers(2, size=n)], mixed)
+        for n in (9, 3)
+        for mixed in [generator.integers(ends[0], ends[1] + 1, (n, d))]
+    )
+    reach = generator.integers(1, (ends[1] - ends[0]).sum() + 2, 3)
+    labels, calls = generator.integers(0, 3, 9), []
+    for first in (0, 1):
+        both = {"discrete_laplace": Recorder(), "max_norm_noise": Recorder()}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, recorder in both.items():
+                patch.setattr(lloyd, name, recorder)
+            parts = (Fraction(1), Fraction(1), None)
+            noisy_round(points[first:], centroids, reach, *parts, labels[first:], ends)
+        calls.append([each.calls for each in both.values()])
+    for sizes, *pairs in zip((np.sum, np.max), *calls, strict=True):
+        for (one, _, most, *_), (other, _, same, *_) in zip(*pairs, strict=True):
+            assert sizes(np.abs(one - other)) <= most == same
+
+
 def test_noise_of_a_round_has_the_variance_it_states():
     k, nobody = 400, np.empty((0, 20), dtype=np.int32)
     reach = np.repeat([1000, 10], k // 2)
