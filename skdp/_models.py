@@ -608,9 +608,8 @@ def _number(name: str, attribute: Any, released: FloatArray | None) -> _FeatureC
     means = attribute.means()[: attribute.bins] if released is None else released
     groups, n_bins = grouping.groups, len(grouping.chain or ())
     n_others = len(grouping.labels) - n_bins
-    low, high = float(attribute.lower), float(attribute.upper)
-    if released is not None:
-        low, high = float(means[0]), float(means[-1])
+    ends = (attribute.lower, attribute.upper) if released is None else (means[0], means[-1])
+    low, high = map(float, ends)
     # A range of one value says nothing: its codes are 0.
     middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
     codes = np.zeros((len(groups), 1 + n_others))
