@@ -842,6 +842,10 @@ class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
     as far as their differences may be chance, so that they are about as sure as they should be.
     With ``calibration="paper"`` the counts alone decide.
 
+    The bins of numbers are those of the domain, as in the paper. Where most records lie in a small
+    part of a range, declare ``scale="log"`` or bins there, or take :class:`PrivateClassifier`,
+    which cuts ranges where the records are.
+
     Parameters
     ----------
     epsilon, domain, target, classes, max_grids, calibration, sensitivity, shares, \
