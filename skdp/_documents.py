@@ -14,7 +14,7 @@ from typing import Any, Self
 import pandas as pd
 
 from ._validation import write_text
-from .accounting import PrivacyLoss, extremes_text
+from .accounting import PrivacyLoss, extremes_text, unit_of
 
 # --- pieces of HTML, with one rule of escaping
 
@@ -48,8 +48,7 @@ def document(title: str, body: Markup, script: str = "", data: str = "") -> Mark
     if script:
         policy += f"; script-src '{_hash(script)}'"
         # Of `_packed` and of this package: no text in them ends an element.
-        parts = {"data": Markup(data), "script": Markup(script)}
-        end = filled("script.html", **parts)
+        end = filled("script.html", data=Markup(data), script=Markup(script))
     values = {"title": title, "style": style, "body": body, "end": end}
     return filled("document.html", policy=Markup(policy), **values)
 
@@ -102,12 +101,8 @@ class TablePage(Document):
 # --- what is protected
 
 
-def unit_of(loss: PrivacyLoss | None) -> str:
-    """What is protected."""
-    return "record" if loss is None or loss.max_rows_per_id is None else "person"
-
-
 def warning(text: str) -> Markup:
+    """A paragraph that stands out."""
     return markup('<p class="warn">{text}</p>', text=text)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -274,7 +273,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         link, label_of = self._link(domain, target)
         # Groups are finer where records are; until these are known, a plan checks parameters.
         fine, wide = fine_domain(domain, target) if self._cuts else (domain, [])
-        columns = self._plan(fine.plain(names))
+        columns = self._plan(fine.plain(names), {})
         epsilon = self._record_epsilon()
         cutting = epsilon * CUTTING if wide else Fraction(0)
         parts = self._parts(epsilon - cutting) | ({"groups": cutting} if wide else {})
@@ -330,7 +329,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         """How scores and labels belong together, and the label of each code."""
         raise NotImplementedError
 
-    def _plan(self, domain, means=MappingProxyType({})):
+    def _plan(self, domain, means):
         """What is public about each column, or released: means of bins; checks the parameters."""
         raise NotImplementedError
 
@@ -375,7 +374,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
 class ModelOfGroups(ModelOfLabels):
     """A model of a label that knows of each column its group, and nothing else."""
 
-    def _plan(self, domain, means=MappingProxyType({})):
+    def _plan(self, domain, means):
         most = self.max_groups
         max_groups = None if most is None else as_integer(most, "max_groups", 2)
         return {name: group_values(domain[name], max_groups) for name in domain.names}
@@ -527,10 +526,7 @@ class _FeatureColumn:
 
 
 def feature_columns(
-    domain: Domain,
-    one_hot: Any,
-    max_groups: int,
-    means: Mapping[str, FloatArray] = MappingProxyType({}),
+    domain: Domain, one_hot: Any, max_groups: int, means: Mapping[str, FloatArray]
 ) -> list[_FeatureColumn]:
     """Features of all columns of a domain.
 

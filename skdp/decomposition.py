@@ -131,7 +131,7 @@ class PrivatePCA(NoScore, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         )
         _check_numbers(domain)
         n_components = self._wanted(len(domain.names))
-        columns = feature_columns(domain, "categories", 2)
+        columns = feature_columns(domain, "categories", 2, {})
         design = design_of(columns)
         check_products(design, 1, self._record_epsilon())
         self._warn_of_size(rows, domain)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,7 +54,7 @@ class _LinearEstimator(ModelOfLabels):
     _loss: ClassVar[str]
     _solvers: ClassVar[tuple[str, ...]] = _SOLVERS
 
-    def _plan(self, domain, means=MappingProxyType({})):
+    def _plan(self, domain, means):
         check_choice(self.solver, "solver", self._solvers)
         max_groups = as_integer(self.max_groups, "max_groups", 2)
         columns = feature_columns(domain, self.one_hot, max_groups, means)

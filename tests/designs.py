@@ -18,7 +18,7 @@ DOMAIN = skdp.Domain(
 
 
 def design_of(domain=DOMAIN, one_hot="categories"):
-    columns = feature_columns(domain, one_hot, 32)
+    columns = feature_columns(domain, one_hot, 32, {})
     return Design(tuple(each.column for each in columns)), columns
 
 

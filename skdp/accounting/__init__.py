@@ -12,7 +12,7 @@ people, whichever columns it uses.
 
 from ..exceptions import LedgerError
 from ._ledger import Part, PrivacyLedger, charge, for_trial, prepaid, same_budget, settle
-from ._stores import PrivacyLoss, at_most, extremes_text, neighbours, parts_text
+from ._stores import PrivacyLoss, at_most, extremes_text, neighbours, parts_text, unit_of
 
 __all__ = [
     "LedgerError",
@@ -28,4 +28,5 @@ __all__ = [
     "prepaid",
     "same_budget",
     "settle",
+    "unit_of",
 ]

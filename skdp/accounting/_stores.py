@@ -235,6 +235,11 @@ _FINEST = 10**60
 _ROUNDING = "rounding"
 
 
+def unit_of(loss: PrivacyLoss | None) -> str:
+    """What is protected, as far as that is known."""
+    return RECORD if loss is None or loss.max_rows_per_id is None else PERSON
+
+
 @dataclass(frozen=True)
 class Entry:
     """One recorded charge.
@@ -253,7 +258,7 @@ class Entry:
     @property
     def unit(self) -> str:
         """What the loss protects, a record or a person."""
-        return RECORD if self.loss.max_rows_per_id is None else PERSON
+        return unit_of(self.loss)
 
 
 def new_entry(

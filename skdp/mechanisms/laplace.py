@@ -659,6 +659,11 @@ def max_norm_noise(
         ``values`` plus noise z, clamped to +-2**60. P(z) is proportional to r**max(abs(z)) with
         r = exp(-epsilon / sensitivity).
 
+    Raises
+    ------
+    TypeError, ValueError
+        As by `discrete_laplace`.
+
     References
     ----------
     M. Hardt, K. Talwar, "On the geometry of differential privacy", STOC 2010 (K-norm mechanism);

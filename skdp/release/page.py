@@ -31,11 +31,11 @@ from .._documents import (
     joined,
     markup,
     protected,
-    unit_of,
     warning,
     web,
 )
 from .._validation import FloatArray, some
+from ..accounting import unit_of
 from ..domain import Categorical, Date, Datetime, Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Query

@@ -448,10 +448,11 @@ def noisy_round(
     if ends is not None:
         farthest = np.maximum(np.maximum(centroids - ends[0], ends[1] - centroids), 1)
         widest = farthest.max(axis=1, keepdims=True)
+        scaled = widest // farthest
         of_cube = np.array([max_norm_variance(d, epsilon_sum, int(each)) for each in widest[:, 0]])
-        of_cube *= (1 / (widest // farthest) ** 2).mean(axis=1)
+        of_cube *= (1 / scaled**2).mean(axis=1)
         cubes = of_cube < variances
-        scale[cubes], width = (widest // farthest)[cubes], np.where(cubes, widest[:, 0], 0)
+        scale[cubes], width = scaled[cubes], np.where(cubes, widest[:, 0], 0)
         reach = np.where(cubes, farthest.sum(axis=1), reach)
         variances = np.minimum(of_cube, variances)
     counts, sums = residual_sums(points, centroids, reach, labels)
