@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
 
@@ -38,7 +39,8 @@ MAX_INTEGER = 2**53
 # the number is a place, and all cuts are before it.
 Cut: TypeAlias = tuple[float, int]
 # Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
-POINT = 1e-12
+# And that of the only number of its bin with so few digits: all records of the bin may lie there.
+POINT, ROUNDEST = 1e-12, 2e-12
 
 # --- bins: where a range is cut, and the bin of each number
 
@@ -49,6 +51,21 @@ BLOCK = 2**15
 
 # Bin j is ``[edges[j], edges[j + 1])``, the last one closed. The last edge of integers is the one
 # after the largest.
+
+
+def multiples_in(edges: NDArray[Any], step: float) -> FloatArray:
+    """How many multiples of a step each bin holds; of a step beyond the range the one that is 0."""
+    places = edges / min(step, 10.0 * float(np.abs(edges).max()))
+    near = 1e-12 * np.abs(places)
+    ends = np.append(np.ceil(places - near)[:-1], np.floor(places[-1] + near[-1]) + 1.0)
+    found: FloatArray = np.diff(ends)
+    return found
+
+
+def step_of(number: float) -> float:
+    """The largest power of ten that a number is a multiple of, as it is written; of 0 any."""
+    digits = Decimal(repr(number)).normalize().as_tuple()
+    return 10.0 ** int(digits.exponent) if number else math.inf
 
 
 def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
@@ -324,9 +341,15 @@ class Spread:
         # Single numbers.
         single = (starts == stops) & (self.ends[0] <= starts) & (starts <= self.ends[-1])
         place, number = (owners[single], codes[: len(starts)][single]), starts[single]
-        share[place] = np.maximum(share[place], POINT)
-        moment[place] = np.where(share[place] > POINT, moment[place], POINT * number)
+        pairs = zip(number.tolist(), place[1].tolist(), strict=True)
+        least = np.array([self._at_point(*each) for each in pairs])
+        moment[place] = np.where(share[place] > least, moment[place], least * number)
+        share[place] = np.maximum(share[place], least)
         return share, moment
+
+    def _at_point(self, number: float, code: int) -> float:
+        """Share of a bin that a single number of it has."""
+        return ROUNDEST if multiples_in(self.edges, step_of(number))[code] == 1 else POINT
 
     def positions(self, values: NDArray[Any]) -> FloatArray:
         """Numbers in units of bins: bin and share of it that lies below."""

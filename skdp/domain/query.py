@@ -19,7 +19,7 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, some
 from .attributes import Attribute, Categorical, Identifier, Numeric
-from .bins import POINT, Cut
+from .bins import ROUNDEST, Cut
 
 # ------------------------------------------------------------------------------------------------
 # Regions: the part of one attribute that a condition covers, as a weight for each code.
@@ -665,7 +665,13 @@ def is_cut(weights: FloatArray) -> bool:
 
 def single_numbers(weights: FloatArray) -> BoolArray:
     """Of which codes a single number of a continuous column is covered, and no more."""
-    found: BoolArray = (weights > 0) & (weights <= POINT)
+    found: BoolArray = (weights > 0) & (weights <= ROUNDEST)
+    return found
+
+
+def roundest(weights: FloatArray) -> BoolArray:
+    """Of which codes the roundest number is covered, and no more."""
+    found: BoolArray = weights == ROUNDEST
     return found
 
 
@@ -686,8 +692,9 @@ def parse(query: Any, domain: Any) -> Query:
         - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
           all categories in it. A special value of a `Numeric` is its cell; with
           ``decimals`` a single number is its share of the bin. On a continuous `Numeric` it has
-          next to no share of its bin: the answer is about 0, and its interval reaches to all that
-          the bin may hold.
+          next to no share of its bin. Its interval reaches to all that the bin may hold, and what
+          marginals count is near that for the roundest number of a bin if few numbers are rounded
+          less.
         - None: the missing cell, if the attribute is nullable.
 
         A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,

@@ -468,17 +468,22 @@ class ViewsModel(Release):
         prior = f", with a prior: {self.prior}" if self.prior else ""
         return f"the noise, and an estimate of what was not measured{prior}"
 
-    def whole(self, query: Query) -> Query:
-        """The query with all that may lie at single numbers in place of these: blocks of codes."""
+    def whole(self, query: Query) -> tuple[Query, float]:
+        """The query with blocks of codes in place of single numbers; and the variance of these.
 
-        def blocks(axis: int, weights: FloatArray) -> FloatArray:
-            points = single_numbers(weights)
-            codes = np.flatnonzero(points).tolist() if axis in self.columns else []
-            around = map(self.columns[axis].around, codes)
-            return np.maximum.reduce([np.where(points, 1.0, weights), *around])
-
-        parts = ({axis: blocks(axis, each) for axis, each in p.items()} for p in query.products)
-        return Query(tuple(parts))
+        Counts of blocks are as rough as they were measured: a single number is no part of a law.
+        """
+        parts, variance = [], 0.0
+        for part in query.products:
+            parts.append(dict(part))
+            for axis in [each for each, weights in part.items() if single_numbers(weights).any()]:
+                points = single_numbers(part[axis])
+                codes = np.flatnonzero(points).tolist() if axis in self.columns else []
+                around = [self.columns[axis].around(code) for code in codes]
+                weights = [np.where(points, 1.0, part[axis]), *(block for block, _ in around)]
+                parts[-1][axis] = np.maximum.reduce(weights)
+                variance += sum(each for _, each in around)
+        return Query(tuple(parts)), variance
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""

@@ -62,9 +62,9 @@ class Answers(Protocol):
         found: FloatArray = self.covariances([queries])[0]
         return found
 
-    def whole(self, query: Query) -> Query:
-        """The query with all that may lie at single numbers in place of these: their bins."""
-        return query.mapped(lambda each: np.where(single_numbers(each), 1.0, each))
+    def whole(self, query: Query) -> tuple[Query, float]:
+        """The query with all that may lie at single numbers in place of these; a least variance."""
+        return query.mapped(lambda each: np.where(single_numbers(each), 1.0, each)), 0.0
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off: normal, with their own variance."""
@@ -83,8 +83,8 @@ class Answers(Protocol):
             # A single number has next to no share of its bin: all that this holds may be there.
             points = [place for place, query in enumerate(queries) if query.at_points]
             alone = [queries[place] for place in points]
-            whole = [self.whole(query) for query in alone]
-            above[points] = normal * np.sqrt(self.variance(whole))
+            whole, least = zip(*map(self.whole, alone), strict=True)
+            above[points] = normal * np.sqrt(np.maximum(self.variance(whole), least))
             above[points] += self.answer(whole) - self.answer(alone)
         text += " Bins covered in part are taken as covered in proportion."
         return Reach(std, below, above, text)

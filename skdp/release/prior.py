@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from .._validation import FloatArray, IntArray
-from .basis import Axes, Ladder, Look, along
+from .._validation import TINY, FloatArray, IntArray
+from ..domain.bins import multiples_in
+from .basis import Axes, ColumnEstimate, Ladder, Look, along
 from .model import kept
 
 # Values of u that a set may have, and scales of the law of their roots.
@@ -213,6 +214,46 @@ class ColumnBasis:
         group = np.arange(len(middle)) if few else (_BINS * middle).astype(np.int64)
         ones = np.eye(_BINS)[np.minimum(group, _BINS - 1)]
         return float(np.sqrt((self.features(ones)[0] ** 2).sum(axis=0)).sum())
+
+
+def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> FloatArray:
+    """How much of each code lies at its roundest number: likely, and at least.
+
+    Of numbers of few decimals codes without any are empty, or hold what is spread evenly, by which
+    codes with one number exceed it. How much codes without differ counts as doubt.
+
+    Parameters
+    ----------
+    column : ColumnEstimate
+    edges : ndarray of float64
+        Of the codes that are bins; they come first.
+    quantile : float
+        How many standard deviations what is certain is below what is likely.
+
+    Returns
+    -------
+    ndarray of float64, shape (2, n_codes)
+        0 of codes without a roundest number, and where nothing tells.
+    """
+    n, found = len(edges) - 1, np.zeros((2, column.n_codes))
+    counts, widths, middles = column.counts[:n], np.diff(edges), (edges[1:] + edges[:-1]) / 2.0
+    below = np.append(0.0, np.cumsum(counts))
+    step = 10.0 ** math.ceil(math.log10(np.abs(edges).max()))
+    while not (held := multiples_in(edges, step)).all():
+        ends = np.clip(np.add.outer([-2.0 * step, 2.0 * step], middles), edges[0], edges[-1])
+        first, last = np.interp(ends, edges, below)
+        even = np.maximum(last - first, 0.0) / (ends[1] - ends[0]) * widths
+        without, expected = held == 0, even[held == 0]
+        if expected.sum() > 0:
+            weights = np.zeros(column.n_codes)
+            weights[:n] = without / expected.sum()
+            share = min(max(float(counts @ weights[:n]), 0.0), 1.0)
+            doubt = ((counts[without] - share * expected) ** 2).sum() / (expected**2).sum()
+            most = share + quantile * math.sqrt(float(column.variance(weights)) + doubt)
+            spread = np.multiply.outer([share, most], even / np.maximum(counts, TINY))
+            found[:, :n] = np.maximum(found[:, :n], np.where(held == 1, 1.0 - spread, 0.0))
+        step /= 10.0
+    return found
 
 
 class Belief(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -20,9 +20,19 @@ from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray
 from ..domain import Domain
-from ..domain.query import Query, both, is_cut, parse_all, parts_of, weights_in, weights_of
+from ..domain.query import (
+    Query,
+    both,
+    is_cut,
+    parse_all,
+    parts_of,
+    roundest,
+    weights_in,
+    weights_of,
+)
 from .grouping import Cases, Groups, Powers, case_of
 from .model import Release, roots
+from .prior import at_numbers
 from .result import QueryResult
 
 # --- draws: normal numbers that every language finds alike
@@ -110,6 +120,7 @@ class Estimates(NamedTuple):
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 BINS = " Numbers may lie anywhere in their bins."
+AT_ROUNDEST = " Records lie at the roundest number of a bin as far as bins without one are empty."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
 NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
@@ -243,19 +254,57 @@ class Statistics:
 
     def counted(self, asked: Sequence[Query]) -> Any:
         """Numbers of records, of queries as they are understood."""
-        value = self.release.answer(asked)
+        value = self._answers(asked)
         if self.confidence is None or not asked:
             return value
         return self._linear(self.confidence, asked, value).results()
+
+    def _answers(self, asked: Sequence[Query]) -> FloatArray:
+        """Expected counts and sums, at roundest numbers too."""
+        places, likely, _ = self._at_roundest(asked)
+        value = self.release.answer(asked) + 0.0  # no minus zero
+        value[places] = likely
+        return value
+
+    def _at_roundest(self, asked: Sequence[Query]) -> tuple[list[int], FloatArray, FloatArray]:
+        """Which ask for the roundest number of a bin; what is there, and how much less it may be.
+
+        It counts as next to nothing in other answers.
+        """
+        quantile = 2.0 if self.confidence is None else self.confidence.quantile
+        columns = getattr(self.release, "columns", {})
+
+        @functools.cache
+        def shares(axis: int) -> Sequence[FloatArray]:
+            attribute: Any = self.domain[self.domain.names[axis]]
+            likely, least = at_numbers(columns[axis], attribute.edges, quantile)
+            return likely, least, 1.0 * (least > 0)
+
+        parts = [part for query in asked for part in query.products]
+        told: dict[int, Sequence[FloatArray]] = {}
+        for axis, each in {id(w): (axis, w) for part in parts for axis, w in part.items()}.values():
+            if axis in columns and (at := roundest(each)).any():
+                told[id(each)] = [np.where(at, share, each) for share in shares(axis)]
+        places = [p for p, query in enumerate(asked) if told and _positive(query, told)]
+
+        def having(k: int, query: Query) -> Query:
+            parts = ({a: told.get(id(w), [w] * 3)[k] for a, w in p.items()} for p in query.products)
+            return Query(tuple(parts))
+
+        likely, least, certain = ([having(k, asked[place]) for place in places] for k in range(3))
+        found = self.release.answer(likely)
+        noise = quantile * np.sqrt(self.release.variance(certain)) if places else found
+        return places, found, found - self.release.answer(least) + noise
 
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column; ValueError if it holds dates."""
         self._check_summable([column])
         cases = Cases([case_of(query, self.domain, [column]) for query in queries])
-        value = self._sums(cases, 1)[:, 1]
+        asked = cases.plain([(1,)])
+        value = self._answers(asked)
         if self.confidence is None or not queries:
             return value
-        asked, more = cases.plain([(1,)]), self._off(cases)
+        more = self._off(cases)
         low, high = (each[:, 0] for each in cases.ends())
         bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
         said = BINS * bool(more.any()) + IN_PROPORTION * _cut(cases.plain([(0,)]))
@@ -289,8 +338,17 @@ class Statistics:
         beside = confidence.quantile * more
         below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
         lower, upper = possible_ends(value, below, above, confidence, bounds)
-        text = found.guarantee + confidence.about + said
-        return Estimates(value, np.hypot(found.std, more), lower, upper, [text] * len(value))
+        std, texts = (
+            np.hypot(found.std, more),
+            [found.guarantee + confidence.about + said] * len(value),
+        )
+        places, likely, less = self._at_roundest(queries)
+        lower[places] = np.maximum(value[places] - less, 0.0)
+        upper[places] -= likely
+        std[places] = less / confidence.quantile
+        for place in places:
+            texts[place] += AT_ROUNDEST
+        return Estimates(value, std, lower, upper, texts)
 
     def _sums(self, cases: Cases, n_columns: int) -> FloatArray:
         """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
@@ -370,6 +428,14 @@ class Statistics:
         ]
         zero, one = np.zeros(1), np.ones(1)
         answers = self.release.answer(asked)[None]
+        if asked[1].at_points:
+            # What is not known of a single number is far more than what is not known of the whole.
+            count, value = max(float(answers[0, 0]), 1.0), self._answers(asked[1:])
+            if self.confidence is None:
+                return min(float(value[0]) / count, 1.0)
+            *linear, said = self._linear(self.confidence, asked[1:], value)
+            value, std, lower, upper = np.minimum(np.array(linear) / count, 1.0)
+            return Estimates(value, std, lower, upper, said).results()[0]
         scale = zero, one, zero, one
         found = self._function("mean", answers, scale, [asked], _cut(asked), zero)
         return float(found[0]) if isinstance(found, np.ndarray) else found.results()[0]
@@ -433,12 +499,20 @@ class Statistics:
             )
         columns = [] if column is None else [column]
         cases = Cases([*groups.within(query, columns)])
-        sums = self._sums(cases, len(columns))
         if column is not None:
+            sums = self._sums(cases, 1)
             return sums[:, 0], sums[:, 1], self._moments("mean", cases, sums)
+        asked = cases.plain([()])
+        counts = self._answers(asked)
         if self.confidence is None:
-            return sums[:, 0], None, None
-        return sums[:, 0], None, self._linear(self.confidence, cases.plain([()]), sums[:, 0])
+            return counts, None, None
+        return counts, None, self._linear(self.confidence, asked, counts)
+
+
+def _positive(query: Query, some: Mapping[int, Any]) -> bool:
+    """Whether a query has some weights, by their identity, and none is negative."""
+    weights = [*weights_in([query])]
+    return any(id(each) in some for each in weights) and all((each >= 0).all() for each in weights)
 
 
 _MAX_GROUPS = 100_000

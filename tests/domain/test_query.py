@@ -151,6 +151,10 @@ def test_a_single_number_of_a_continuous_column_has_next_to_no_share_of_its_bin(
     # Also where a bin is not many floats wide.
     narrow = Domain({"x": Numeric(1e9, 1e9 + 1, bins=1000)})
     assert one("x == 1000000000.5004", "x", narrow).sum() == POINT
+    # The only number of its bin with so few digits may have all of it; 0 is rounder than any.
+    near = Domain({"x": Numeric(edges=[-0.25, 0.15, 0.25, 0.95, 1.5, 2])})
+    for at, share in {"0": 2, "0.1": 1, "0.2": 2, "0.21": 1, "0.9": 1, "1": 2, "2": 2}.items():
+        assert one(f"x == {at}", "x", near).sum() == share * POINT
     for query in ("x != 1000000000.5004", "x < 1000000000.5 or x > 1000000000.5"):
         assert set(one(query, "x", narrow)) == {1.0}
 

@@ -291,6 +291,32 @@ def test_counts_cover_what_a_bin_may_hold_that_a_query_cuts(at):
     assert answer.upper - answer.lower < 4_200
 
 
+def test_records_are_believed_to_lie_at_numbers_beside_which_there_are_none():
+    # All numbers of a column are whole, or half of them, or next to none; 60 bins of 0.1 each.
+    rng, n = np.random.default_rng(1), 30_000
+    whole, even, sex = rng.integers(0, 6, n) + 0.0, rng.uniform(0, 6, n), rng.choice(["F", "M"], n)
+    half = np.where(rng.random(n) < 0.5, whole, even)
+    rows = pd.DataFrame({"whole": whole, "half": half, "even": even, "sex": sex})
+    numbers = {name: Numeric(0, 6, bins=60) for name in ("whole", "half", "even")}
+    domain = Domain({**numbers, "sex": Categorical(["F", "M"])})
+    fit = skdp.MarginalSynthesizer(epsilon=8.0, domain=domain, random_state=0).fit(rows)
+    release, missed = fit.synopsis_, 0
+    queries = [f"{column} == {at}" for column in numbers for at in (1, 2.0, 3, 4, 5, 2.3)]
+    for query in [*queries, *(f"{each} and sex == 'F'" for each in queries)]:
+        true, found = len(rows.query(query)), release.count(query, return_interval=True)
+        missed += not found.lower <= true <= found.upper
+        if query[0] == "w":
+            assert abs(float(found) - true) < 0.05 * 5_000 and found.upper - found.lower < 1_500
+    assert missed <= 5  # of 36 intervals at 95%: a false alarm in 100
+    assert release.count("even == 3") < 150 and 2_000 < release.count("half == 3") < 3_000
+    count, share = release.count("whole == 3"), release.proportion("whole == 3")
+    assert share == pytest.approx(count / release.count())
+    groups = release.aggregate("sex", query="whole == 3", return_interval=True)
+    assert groups["count"].sum() == pytest.approx(count, rel=0.02)
+    found = release.sum("even", "whole == 3", return_interval=True)
+    assert found.lower <= rows.query("whole == 3")["even"].sum() <= found.upper
+
+
 @over("std", [0.0, 30.0])
 def test_means_lie_within_the_ends_that_a_condition_leaves(std):
     domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical([1, 5, 9])})
