@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 
 from .._random import caller_level
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
-from ..domain.query import Query, Weights, single_numbers
+from ..domain.query import Query, Weights, at_points
 from .basis import Coefficients, ColumnEstimate, Ladder, Look, along
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
 from .model import Release, added, kept, product_of_weights, under
@@ -468,22 +468,25 @@ class ViewsModel(Release):
         prior = f", with a prior: {self.prior}" if self.prior else ""
         return f"the noise, and an estimate of what was not measured{prior}"
 
-    def whole(self, query: Query) -> tuple[Query, float]:
-        """The query with blocks of codes in place of single numbers; and the variance of these.
+    def ends(self, query: Query) -> tuple[Query, Query, float]:
+        """The query without and with all that may lie at single numbers: blocks of codes.
 
-        Counts of blocks are as rough as they were measured: a single number is no part of a law.
+        And the variance of these as they were measured: a single number follows no law.
         """
-        parts, variance = [], 0.0
-        for part in query.products:
-            parts.append(dict(part))
-            for axis in [each for each, weights in part.items() if single_numbers(weights).any()]:
-                points = single_numbers(part[axis])
-                codes = np.flatnonzero(points).tolist() if axis in self.columns else []
-                around = [self.columns[axis].around(code) for code in codes]
-                weights = [np.where(points, 1.0, part[axis]), *(block for block, _ in around)]
-                parts[-1][axis] = np.maximum.reduce(weights)
-                variance += sum(each for _, each in around)
-        return Query(tuple(parts)), variance
+        variances = []
+
+        def end(beyond: float) -> Query:
+            def of(axis: int, weights: FloatArray) -> FloatArray:
+                points = at_points(weights, not beyond) & (axis in self.columns)
+                for code in np.flatnonzero(points).tolist():
+                    block, variance = self.columns[axis].around(code)
+                    weights = np.where(block, beyond, weights)
+                    variances.append(variance)
+                return weights
+
+            return query.replaced(of)
+
+        return end(0.0), end(1.0), sum(variances)
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -26,13 +26,12 @@ from ..domain.query import (
     is_cut,
     parse_all,
     parts_of,
-    roundest,
     weights_in,
     weights_of,
 )
 from .grouping import Cases, Groups, Powers, case_of
 from .model import Release, roots
-from .prior import at_numbers
+from .prior import Roundest
 from .result import QueryResult
 
 # --- draws: normal numbers that every language finds alike
@@ -245,6 +244,14 @@ class Statistics:
 
     def __init__(self, release: Release, domain: Domain, confidence: Confidence | None) -> None:
         self.release, self.domain, self.confidence = release, domain, confidence
+        quantile = 2.0 if confidence is None else confidence.quantile
+        columns: Any = getattr(release, "columns", {})
+        self.roundest = Roundest(columns, self._edges, quantile)
+
+    def _edges(self, axis: int) -> FloatArray:
+        """Edges of the bins of a number."""
+        attribute: Any = self.domain[self.domain.names[axis]]
+        return np.asarray(attribute.edges, dtype=np.float64)
 
     # -- counts and sums: linear, by their own law
 
@@ -260,51 +267,18 @@ class Statistics:
         return self._linear(self.confidence, asked, value).results()
 
     def _answers(self, asked: Sequence[Query]) -> FloatArray:
-        """Expected counts and sums, at roundest numbers too."""
-        places, likely, _ = self._at_roundest(asked)
-        value = self.release.answer(asked) + 0.0  # no minus zero
-        value[places] = likely
-        return value
-
-    def _at_roundest(self, asked: Sequence[Query]) -> tuple[list[int], FloatArray, FloatArray]:
-        """Which ask for the roundest number of a bin; what is there, and how much less it may be.
-
-        It counts as next to nothing in other answers.
-        """
-        quantile = 2.0 if self.confidence is None else self.confidence.quantile
-        columns = getattr(self.release, "columns", {})
-
-        @functools.cache
-        def shares(axis: int) -> Sequence[FloatArray]:
-            attribute: Any = self.domain[self.domain.names[axis]]
-            likely, least = at_numbers(columns[axis], attribute.edges, quantile)
-            return likely, least, 1.0 * (least > 0)
-
-        parts = [part for query in asked for part in query.products]
-        told: dict[int, Sequence[FloatArray]] = {}
-        for axis, each in {id(w): (axis, w) for part in parts for axis, w in part.items()}.values():
-            if axis in columns and (at := roundest(each)).any():
-                told[id(each)] = [np.where(at, share, each) for share in shares(axis)]
-        places = [p for p, query in enumerate(asked) if told and _positive(query, told)]
-
-        def having(k: int, query: Query) -> Query:
-            parts = ({a: told.get(id(w), [w] * 3)[k] for a, w in p.items()} for p in query.products)
-            return Query(tuple(parts))
-
-        likely, least, certain = ([having(k, asked[place]) for place in places] for k in range(3))
-        found = self.release.answer(likely)
-        noise = quantile * np.sqrt(self.release.variance(certain)) if places else found
-        return places, found, found - self.release.answer(least) + noise
+        """Expected counts and sums."""
+        settled = self.roundest.settled(asked)
+        return self.release.answer(settled.likely if settled else asked) + 0.0  # no minus zero
 
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column; ValueError if it holds dates."""
         self._check_summable([column])
         cases = Cases([case_of(query, self.domain, [column]) for query in queries])
-        asked = cases.plain([(1,)])
-        value = self._answers(asked)
+        value = self.sums_of(cases, 1)[:, 1]
         if self.confidence is None or not queries:
             return value
-        more = self._off(cases)
+        asked, more = cases.plain([(1,)]), self._off(cases)
         low, high = (each[:, 0] for each in cases.ends())
         bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
         said = BINS * bool(more.any()) + IN_PROPORTION * _cut(cases.plain([(0,)]))
@@ -334,26 +308,26 @@ class Statistics:
         said : str, default=""
             What that is, in words.
         """
-        found = self.release.reach(queries, confidence.level)
-        beside = confidence.quantile * more
-        below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
+        settled, quantile = self.roundest.settled(queries), confidence.quantile
+        found = self.release.reach(settled.rounded if settled else queries, confidence.level)
+        text, beside = found.guarantee + confidence.about + said, more
+        if settled:
+            text, beside = text + AT_ROUNDEST, np.hypot(more, np.sqrt(settled.variances))
+        below, above = (np.hypot(each, quantile * beside) for each in (found.below, found.above))
+        std = np.hypot(found.std, beside)
+        if settled:
+            # Of negative numbers more is less.
+            ends = [self.release.answer(each) for each in (settled.least, settled.most)]
+            low, high = np.sort(ends, axis=0)
+            below, above = below + value - low, above + high - value
+            std = np.hypot(std, (high - low) / (2.0 * quantile))
         lower, upper = possible_ends(value, below, above, confidence, bounds)
-        std, texts = (
-            np.hypot(found.std, more),
-            [found.guarantee + confidence.about + said] * len(value),
-        )
-        places, likely, less = self._at_roundest(queries)
-        lower[places] = np.maximum(value[places] - less, 0.0)
-        upper[places] -= likely
-        std[places] = less / confidence.quantile
-        for place in places:
-            texts[place] += AT_ROUNDEST
-        return Estimates(value, std, lower, upper, texts)
+        return Estimates(value, std, lower, upper, [text] * len(value))
 
-    def _sums(self, cases: Cases, n_columns: int) -> FloatArray:
+    def sums_of(self, cases: Cases, n_columns: int) -> FloatArray:
         """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
         asked = cases.plain(np.eye(1 + n_columns, n_columns, -1, dtype=int).tolist())
-        return self.release.answer(asked).reshape(-1, 1 + n_columns) + 0.0  # no minus zero
+        return self._answers(asked).reshape(-1, 1 + n_columns)
 
     def _off(self, cases: Cases) -> FloatArray:
         """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
@@ -379,8 +353,7 @@ class Statistics:
         if statistic != "mean":
             self._check_summable(columns)
         cases = Cases([case_of(query, self.domain, columns) for query in queries])
-        sums = self._sums(cases, len(columns))
-        found = self._moments(statistic, cases, sums) if queries else np.zeros(0)
+        found = self._moments(statistic, cases, len(columns)) if queries else np.zeros(0)
         shown = self.domain[columns[0]].shown if statistic == "mean" else np.asarray
         return shown(found) if isinstance(found, np.ndarray) else found.results(shown)
 
@@ -393,8 +366,10 @@ class Statistics:
                     "ranges."
                 )
 
-    def _moments(self, statistic: str, cases: Cases, sums: FloatArray) -> FloatArray | Estimates:
-        """Statistics from numbers of records and sums; estimates where there is a confidence."""
+    def _moments(self, statistic: str, cases: Cases, n: int) -> FloatArray | Estimates:
+        """Statistics of n columns from numbers of records and sums; estimates with a confidence."""
+        cases = cases.mapped(self.roundest.rounded)
+        sums = self.sums_of(cases, n)
         count, totals, (low, high) = sums[:, :1], sums[:, 1:], cases.ends()
         none = np.full_like(totals, np.nan)
         means = np.clip(np.divide(totals, count, out=none, where=count > _WHOLE), low, high)
@@ -403,7 +378,7 @@ class Statistics:
         centre = np.where(np.isnan(means), (low + high) / 2, means)
         asked = cases.moments(_terms(statistic), centre, scale)
         values = [count, (totals - centre * count) / scale]
-        if others := [query for each in asked for query in each[sums.shape[1] :]]:
+        if others := [query for each in asked for query in each[1 + n :]]:
             values.append(self.release.answer(others).reshape(len(asked), -1))
         zero, unit, one = np.zeros(len(asked)), scale.prod(axis=1), np.ones(len(asked))
         # The largest that a covariance, and a half of a spread, can be of numbers in this range.
@@ -427,15 +402,16 @@ class Statistics:
             for parts in (whole, within)
         ]
         zero, one = np.zeros(1), np.ones(1)
-        answers = self.release.answer(asked)[None]
-        if asked[1].at_points:
+        if asked[1].at_points and not asked[0].at_points:
             # What is not known of a single number is far more than what is not known of the whole.
-            count, value = max(float(answers[0, 0]), 1.0), self._answers(asked[1:])
+            count, value = max(float(self.release.answer(asked)[0]), 1.0), self._answers(asked[1:])
             if self.confidence is None:
                 return min(float(value[0]) / count, 1.0)
             *linear, said = self._linear(self.confidence, asked[1:], value)
             value, std, lower, upper = np.minimum(np.array(linear) / count, 1.0)
             return Estimates(value, std, lower, upper, said).results()[0]
+        asked = [query.replaced(self.roundest.rounded) for query in asked]
+        answers = self.release.answer(asked)[None]
         scale = zero, one, zero, one
         found = self._function("mean", answers, scale, [asked], _cut(asked), zero)
         return float(found[0]) if isinstance(found, np.ndarray) else found.results()[0]
@@ -499,20 +475,12 @@ class Statistics:
             )
         columns = [] if column is None else [column]
         cases = Cases([*groups.within(query, columns)])
+        sums = self.sums_of(cases, len(columns))
         if column is not None:
-            sums = self._sums(cases, 1)
-            return sums[:, 0], sums[:, 1], self._moments("mean", cases, sums)
-        asked = cases.plain([()])
-        counts = self._answers(asked)
+            return sums[:, 0], sums[:, 1], self._moments("mean", cases, 1)
         if self.confidence is None:
-            return counts, None, None
-        return counts, None, self._linear(self.confidence, asked, counts)
-
-
-def _positive(query: Query, some: Mapping[int, Any]) -> bool:
-    """Whether a query has some weights, by their identity, and none is negative."""
-    weights = [*weights_in([query])]
-    return any(id(each) in some for each in weights) and all((each >= 0).all() for each in weights)
+            return sums[:, 0], None, None
+        return sums[:, 0], None, self._linear(self.confidence, cases.plain([()]), sums[:, 0])
 
 
 _MAX_GROUPS = 100_000
