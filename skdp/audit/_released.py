@@ -10,7 +10,7 @@ import tempfile
 import threading
 import types
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -44,16 +44,12 @@ def check_neighbours(dataset: Any, neighbour: Any, sensitivity: float | None) ->
 
 def _are_answers(*sides: Any) -> bool:
     """Whether these are numbers, or vectors of equally many."""
-    sizes = set()
-    for data in sides:
-        values = [data] if isinstance(data, numbers.Real) else data
-        values = values.tolist() if isinstance(values, np.ndarray) and values.ndim else values
-        if not isinstance(values, list | tuple):
-            return False
-        if not all(isinstance(value, numbers.Real) for value in values):
-            return False
-        sizes.add(len(values))
-    return len(sizes) == 1
+    plain = [data.tolist() if isinstance(data, np.ndarray) else data for data in sides]
+    listed = [[each] if isinstance(each, numbers.Real) else each for each in plain]
+    if not all(isinstance(each, list | tuple) for each in listed):
+        return False
+    real = all(isinstance(value, numbers.Real) for each in listed for value in each)
+    return real and len(set(map(len, listed))) == 1
 
 
 def _check_answers(dataset: Any, neighbour: Any, sensitivity: float) -> None:
@@ -109,9 +105,7 @@ def records(data: Any) -> list[Any]:
             "inputs are neighbours. Pass a frame, an array or a list of records, or "
             "sensitivity=None to vouch for them yourself."
         ) from error
-    columns = []
-    for name in frame.names:
-        columns.append([_plain(value) for value in frame.column(name).objects()])
+    columns = (map(_plain, frame.column(name).objects()) for name in frame.names)
     return list(zip(*columns, strict=True))
 
 
@@ -125,10 +119,9 @@ def is_labelled(data: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return tuple(_plain(part) for part in value.tolist())
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, list | tuple):
-        return tuple(_plain(part) for part in value)
+        return tuple(map(_plain, value))
     if isinstance(value, dict):
         return tuple(sorted((key, _plain(part)) for key, part in value.items()))
     # A missing value may differ from itself; in a record it is one value.
@@ -201,14 +194,11 @@ def raised(error: BaseException) -> list[Any]:
 
 def independent(value: Any) -> Any:
     """A copy that later runs do not change; what cannot be copied stays as it is."""
-    try:
+    with contextlib.suppress(Exception):
         return copy.deepcopy(value)
-    except Exception:
-        if type(value) in (dict, list, tuple):
-            parts = value.items() if isinstance(value, dict) else enumerate(value)
-            copies = {name: independent(part) for name, part in parts}
-            return copies if isinstance(value, dict) else type(value)(copies.values())
-        return value
+    if type(value) is dict:
+        return {name: independent(part) for name, part in value.items()}
+    return type(value)(map(independent, value)) if type(value) in (list, tuple) else value
 
 
 def _shown(result: Any) -> str:
@@ -313,11 +303,14 @@ def _pairs(here: list, there: list, path: str, memo: dict) -> str | None:
 def _sequences(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if len(here) != len(there):
         return f"{path}: {len(here)} and {len(there)} items"
-    for i, (value, other) in enumerate(zip(here, there, strict=True)):
-        found = first_difference(value, other, f"{path}[{i}]", memo)
-        if found is not None:
-            return found
-    return None
+    both = enumerate(zip(here, there, strict=True))
+    return _first(((f"{path}[{i}]", *each) for i, each in both), memo)
+
+
+def _first(parts: Iterable[tuple[str, Any, Any]], memo: dict) -> str | None:
+    """The first difference of parts that have paths of their own."""
+    found = (first_difference(here, there, path, memo) for path, here, there in parts)
+    return next((each for each in found if each is not None), None)
 
 
 def _function(function: types.FunctionType) -> list[Any]:
@@ -384,17 +377,14 @@ def _pickles_itself(kind: type) -> bool:
 
 
 def _attributes(item: Any) -> dict[str, Any]:
-    slots = {}
+    slots: dict[str, Any] = {}
     for kind in type(item).__mro__:
-        if "__slots__" not in kind.__dict__:
-            continue
         # The descriptors have the names that the compiler gave, also to private slots.
-        for name, slot in kind.__dict__.items():
+        for name, slot in vars(kind).items() if "__slots__" in vars(kind) else ():
             if isinstance(slot, types.MemberDescriptorType):
+                own = f"{kind.__name__}.{name}" if name in slots else name
                 with contextlib.suppress(AttributeError):  # nothing in it
-                    slots[name if name not in slots else f"{kind.__name__}.{name}"] = slot.__get__(
-                        item, kind
-                    )
+                    slots[own] = slot.__get__(item, kind)
     return {**slots, **getattr(item, "__dict__", {})}
 
 
@@ -402,8 +392,5 @@ def _dotted(here: dict, there: dict, path: str, memo: dict) -> str | None:
     if list(here) != list(there):
         odd = sorted(set(here) ^ set(there))
         return f"{path}: attributes {odd}" if odd else f"{path}: attributes in another order"
-    for name in here:
-        found = first_difference(here[name], there[name], f"{path}.{name}".lstrip("."), memo)
-        if found is not None:
-            return found
-    return None
+    parts = ((f"{path}.{name}".lstrip("."), here[name], there[name]) for name in here)
+    return _first(parts, memo)

@@ -12,7 +12,7 @@ import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
@@ -123,7 +123,7 @@ class _Entry:
     shape: tuple[int, ...]
     public: tuple[Any, ...]
     site: str
-    values: IntArray | None = None
+    values: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     answer: Any = None
 
     @property
@@ -242,7 +242,6 @@ class Recorder(_Tape):
         elif entry.mechanism == "line":
             entry.answer = self._on_line(entry)
         elif make is not None:
-            assert entry.values is not None
             entry.answer = make(self._noisy(entry.values, entry.public[0]), entry.public)
         else:
             entry.answer = len(self.calls)
@@ -260,7 +259,6 @@ class Recorder(_Tape):
 
     def _sparse_counts(self, entry: _Entry) -> tuple[CodeArray, IntArray]:
         """Cells with noisy counts that reach the threshold, a few empty ones among them."""
-        assert entry.values is not None
         rate, shape, threshold = entry.public
         false = self._generator.integers(0, shape, size=(_FALSE_CELLS, len(shape)))
         lifted = self._noisy(np.full(_FALSE_CELLS, threshold), rate)
@@ -273,7 +271,6 @@ class Recorder(_Tape):
 
     def _on_line(self, entry: _Entry) -> int:
         """An integer of the piece with the highest noisy score: an end of it, or any."""
-        assert entry.values is not None
         starts, scores = entry.values.T
         piece = int(self._noisy(scores, entry.public[0]).argmax())
         first, last = int(starts[piece]), int(np.append(starts, entry.public[2])[piece + 1]) - 1
@@ -309,7 +306,7 @@ class Follower(_Tape):
         odd = _difference_of_public(told, entry)
         if odd is not None:
             self._diverge(f"call {self.position}, {entry}: {odd}")
-        if entry.values is not None and self._alignment.neighbours:
+        if entry.public and self._alignment.neighbours:
             self._count(told, entry)
         return copy.deepcopy(told.answer)
 
@@ -327,7 +324,6 @@ class Follower(_Tape):
         return None if self.diverged is None else str(self.diverged)
 
     def _count(self, told: _Entry, entry: _Entry) -> None:
-        assert told.values is not None and entry.values is not None
         here, there = told.values, entry.values
         if entry.mechanism == "sparse_counts":
             here, there = _matched(here, there)
@@ -503,15 +499,13 @@ def _stream_loss(chunks: list[_Comparisons]) -> float:
     positive = np.concatenate([chunk.positive for chunk in chunks])
     query_rate, _, threshold_rate, _, _, one_sided, refreshing, _ = chunks[0].public
     ends = np.flatnonzero(positive) + 1 if refreshing else np.zeros(0, dtype=np.int64)
-    totals = []
-    for direction in (1.0, -1.0):
-        total = 0.0
-        for moved, hit in zip(
-            np.split(direction * change, ends), np.split(positive, ends), strict=True
-        ):
-            total += _run_loss(moved, hit, float(threshold_rate), float(query_rate), one_sided)
-        totals.append(total)
-    return max(totals)
+    rates = float(threshold_rate), float(query_rate)
+
+    def total(change: FloatArray) -> float:
+        runs = zip(np.split(change, ends), np.split(positive, ends), strict=True)
+        return sum(_run_loss(moved, hit, *rates, one_sided) for moved, hit in runs)
+
+    return max(total(change), total(-change))
 
 
 def _run_loss(

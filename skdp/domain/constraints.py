@@ -252,11 +252,9 @@ class Zeros(dict[Axes, BoolArray]):
 
         Each table is looked at by itself, until nothing changes.
         """
-        left = {
-            axis: np.arange(size)
-            for axes, allowed in self.items()
-            for axis, size in zip(axes, allowed.shape, strict=True)
-        }
+        left: dict[int, IntArray] = {}
+        for axes, allowed in self.items():
+            left |= zip(axes, map(np.arange, allowed.shape), strict=True)
         left |= codes
         before: list[int] = []
         while (sizes := [len(each) for each in left.values()]) != before:
@@ -298,9 +296,8 @@ class Zeros(dict[Axes, BoolArray]):
             return rows
         donors = np.delete(rows, wrong, axis=0)
         if not len(donors):
-            found = self.nearest(dict(enumerate(rows[0].tolist())), {}) or {}
             donors = rows[:1].copy()
-            donors[:, [*found]] = [*found.values()]
+            donors[:, [*self.row]] = [*self.row.values()]
         mended = donors[np.arange(len(wrong)) % len(donors)]
         # One column after the other gets back its own code where that breaks no rule.
         for axis in [*range(rows.shape[1])] * 2:
@@ -329,8 +326,6 @@ class Structure(Schema):
         `derived`, each after that of the column that it follows from.
     pairs : list of (str, str)
         Columns and their bounds by rules of `at_most`, chains included.
-    compared : tuple of str
-        All columns of the pairs.
     zeros : Zeros
         What rules allow of the codes of the measured columns.
     """
@@ -343,15 +338,11 @@ class Structure(Schema):
             if rule.from_ and self.derived.setdefault(rule.column, rule) is not rule:
                 what = f"Column {rule.column!r} follows from two rules"
                 raise DomainError(f"{what}. Leave out {rule!r} or the other one.")
-        self.measured = tuple(
-            name
-            for name, each in self._declared.items()
-            if not (name in self.derived or isinstance(each, Identifier))
-        )
+        self.measured = tuple(name for name in self.known if name not in self.derived)
+        self.numeric = {k: self.find(k) for k in self.measured if isinstance(self.find(k), Numeric)}
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._derive()
         self.pairs = _chained((each.column, each.bound) for each in self.rules if each.bound)
-        self.compared = tuple(dict.fromkeys(chain(*self.pairs)))
         zeros = Zeros.of(self._tables())
         if zeros is None:
             guilty = some([rule for rule in self.rules if not rule.from_])
@@ -416,12 +407,12 @@ class Structure(Schema):
 
     def _tables(self) -> Iterator[tuple[Axes, BoolArray]]:
         """What rules allow of the codes of the columns that they name."""
-        for rule in self.rules:
+        for rule in [each for each in self.rules if each.condition]:
             parts = [self.weights_of_regions(part) for part in _regions(rule, self)]
             parts = [part for part in parts if all(each.any() for each in part.values())]
-            if rule.condition and not (parts and all(parts)):
+            if not (parts and all(parts)):
                 raise DomainError(f"{rule!r} covers no cell of the domain, or all of them.")
-            for part in parts if rule.condition else ():
+            for part in parts:
                 # A code is covered in full or not at all, but for rounding.
                 covered = {name: weights > 0.5 for name, weights in part.items()}
                 yield self._without(covered, np.logical_and)
@@ -431,8 +422,8 @@ class Structure(Schema):
                 one, two = attribute_of(column, self), attribute_of(bound, self)
                 # Between 5.6 and 5.9 there is a number, but no integer: in chains grids matter too.
                 alike = 2 if inner & {column, bound} else 1
-                measured = {column, bound} <= {*self.measured}
-                if _line(one)[:alike] != _line(two)[:alike] or not measured:
+                numeric = {column, bound} <= {*self.numeric}
+                if not numeric or _line(one)[:alike] != _line(two)[:alike]:
                     how = "on one number line, in chains on one grid: integers, or equal decimals"
                     raise ValueError(f"declare the columns alike, measured and {how}.")
             # Smallest and largest numbers; a missing value is nan, and satisfies every rule.
@@ -464,25 +455,20 @@ class Structure(Schema):
         within : mapping of str to (lower, upper)
             Closed ranges on the number line, for all rows or for each; rules come first.
         """
-        numeric = {k: self.find(k) for k in self.measured if isinstance(self.find(k), Numeric)}
-        ends = {
-            name: [np.asarray(end, dtype=np.float64) for end in within.get(name, (None, None))]
-            for name in numeric
-        }
+        ends = {name: within.get(name, (-np.inf, np.inf)) for name in self.numeric}
         # Larger columns come first. A number lies below those that were drawn for its bounds, and
         # not below the least ones of the columns that it bounds, which are nan for missing values.
         # There is such a number: chains are compared as a whole.
-        spans = {name: numeric[name].span(codes[name]) for name in self.compared}
+        spans = {name: self.numeric[name].span(codes[name]) for name in {*chain(*self.pairs)}}
         least = {k: np.minimum(np.fmax(ends[k][0], low), high) for k, (low, high) in spans.items()}
-        bounded = [column for column, _ in self.pairs]
         numbers: dict[str, Any] = {}
-        for name in sorted(numeric, key=bounded.count):
+        for name in sorted(self.numeric, key=[column for column, _ in self.pairs].count):
             below = [least[column] for column, bound in self.pairs if bound == name]
             above = [numbers[bound] for column, bound in self.pairs if column == name]
             most = functools.reduce(np.fmin, above, np.inf)
             low = np.fmin(functools.reduce(np.fmax, [ends[name][0], *below], -np.inf), most)
             high = np.fmax(np.fmin(ends[name][1], most), low)
-            numbers[name] = numeric[name].draw(codes[name], rng, low, high)
+            numbers[name] = self.numeric[name].draw(codes[name], rng, low, high)
         drawn: dict[str, pd.Series] = {}
         for name, attribute in self._declared.items():
             if isinstance(attribute, Identifier):
@@ -510,8 +496,7 @@ def _chained(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     found = [*pairs]
     for one, two in found:
         # The list grows while it is read, and what is added is looked at in turn.
-        longer = [(one, three) for name, three in found if name == two]
-        found += [pair for pair in longer if pair not in found]
+        found += [(one, end) for near, end in found if near == two and (one, end) not in found]
     if circle := [one for one, two in found if one == two]:
         what = f"The rules of {' and '.join(map(repr, circle))} form a circle"
         raise DomainError(f"{what}. Leave out one; columns that are always equal are derived.")
@@ -520,8 +505,6 @@ def _chained(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _line(attribute: Any) -> tuple[Any, Any]:
     """What divides number lines, and grids of values on them."""
-    if not isinstance(attribute, Numeric):
-        return object(), None  # equal categories lie on none, either
     grid = attribute._grid
     special = [x for x in attribute.special if grid and grid.value(grid.at_least(x)) != x]
     line = getattr(attribute, "unit", None), getattr(attribute, "tz", None)
@@ -538,8 +521,7 @@ def _regions(rule: Rule, schema: Schema) -> Sequence[Part]:
             return parts_of(rule.condition, schema)
         if rule.from_:
             base = attribute_of(rule.from_, schema)
-            keys = rule.map if isinstance(base, Numeric) else ()
-            return [{rule.from_: _region(rule.from_, base, key)} for key, _ in keys]
+            return [{rule.from_: _region(rule.from_, base, key)} for key, _ in rule.map]
         compared = {name: attribute_of(name, schema) for name in (rule.column, rule.bound)}
         return [
             {name: region_of_range(name, each, value, value)}
@@ -570,4 +552,4 @@ def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, An
         if isinstance(declared[name], Numeric):
             cuts.setdefault(name, []).append(region.edges)
     divided = {name: declared[name]._cut_at(np.concatenate(cuts[name])) for name in cuts}
-    return {name: divided.get(name, each) for name, each in declared.items()}
+    return {**declared, **divided}

@@ -352,7 +352,9 @@ class Metric:
         if self.method == "predict":
             answers = positions_of(guess, positions)
             counts = predicted_counts(found, answers, len(positions), epsilon, source)
-            return matrix_score(self.name, Noisy(counts.astype(float), epsilon), level)
+            # Its last column is of labels not declared.
+            matrix, formula = Noisy(counts.astype(float), epsilon), _OF_MATRIX[self.name]
+            return with_interval(lambda arrays: formula(arrays[0]), [matrix], level)
         scores = guess[:, -1:] if len(positions) == 2 else guess
         return mean_area(one_against_others(scores, found, epsilon, source), level)
 
@@ -531,14 +533,10 @@ _LEFT = 1 / 3
 # --- formulas
 
 
-def _at_least_one(counts: FloatArray) -> FloatArray:
-    return np.maximum(counts, 1.0)
-
-
 def roc_auc(negatives: FloatArray, positives: FloatArray) -> FloatArray:
     """Share of pairs that are in order; pairs in one bin count half."""
     below = np.cumsum(negatives, axis=-1) - negatives / 2
-    pairs = _at_least_one(negatives.sum(-1)) * _at_least_one(positives.sum(-1))
+    pairs = np.maximum(negatives.sum(-1), 1.0) * np.maximum(positives.sum(-1), 1.0)
     return np.asarray((below * positives).sum(-1) / pairs)
 
 
@@ -546,27 +544,19 @@ def balanced_accuracy(matrix: FloatArray) -> FloatArray:
     """Mean over the true labels of the share that was predicted."""
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
     # Not cut at 1, nor is that of the draws behind an interval: their errors would seem small.
-    return np.asarray((right / _at_least_one(matrix.sum(-1))).mean(-1))
+    return np.asarray((right / np.maximum(matrix.sum(-1), 1.0)).mean(-1))
 
 
 def f1(matrix: FloatArray) -> FloatArray:
     """F1 of the second of two labels; of more labels the mean over all."""
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
     predicted = matrix.sum(-2)[..., : right.shape[-1]]
-    each = 2.0 * right / _at_least_one(matrix.sum(-1) + predicted)
+    each = 2.0 * right / np.maximum(matrix.sum(-1) + predicted, 1.0)
     return np.asarray(each[..., 1] if each.shape[-1] == 2 else each.mean(-1))
 
 
-OF_MATRIX: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "balanced_accuracy": balanced_accuracy,
-    "f1": f1,
-}
-
-
-def matrix_score(name: str, counts: Noisy, level: float) -> QueryResult:
-    """A metric of a noisy confusion matrix, with a last column for labels not declared."""
-    formula = OF_MATRIX[name]
-    return with_interval(lambda arrays: formula(arrays[0]), [counts], level)
+# By the names of metrics.
+_OF_MATRIX = {"balanced_accuracy": balanced_accuracy, "f1": f1}
 
 
 # --- released counts

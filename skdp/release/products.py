@@ -231,7 +231,8 @@ class Products:
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
         self.model, self.products = model, products
-        products = _beside_rules(model, products)
+        if model.possible:
+            products = [*map(_Rules(model).applied, products)]
         self.given: dict[int, _Given] = {}
         # Where the weights of each product stand.
         self.at: dict[int, IntArray] = {}
@@ -425,40 +426,61 @@ class Products:
         return there / np.maximum(expected, 1e-12), *most
 
 
-def _beside_rules(model: Any, products: Sequence[Weights]) -> Sequence[Weights]:
-    """Products of weights to which codes that rules forbid beside the others do not matter.
+class _Rules:
+    """Codes that rules forbid beside the other weights of a product do not matter to it.
 
-    These have the mean weight of the possible ones, so that what all of these have is a factor, and
-    what nothing is allowed beside is 0. What is known worst comes first: of two conditions that are
-    one by the rules the better known counts.
+    Weights have the mean of the possible codes there, so that what all of these have is a factor,
+    and what nothing is allowed beside is 0. What is known worst comes first: of two conditions that
+    are one by the rules the better known counts. Products of groups share most weights: what
+    follows from the same ones is found once, and equal weights are one array.
     """
 
-    def ruled(weights: Weights) -> Weights:
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def applied(self, weights: Weights) -> Weights:
+        """A product of weights under all rules between its columns."""
         found = dict(weights)
-        for axes, allowed in model.possible.items():
-            asked = axes if {*axes} <= {*found} & {*model.columns} else ()
-            met = [np.flatnonzero(weights[each]) for each in asked]
-            if not allowed[np.ix_(*met)].any():
-                found[axes[0]] = np.zeros_like(found[axes[0]])
-            known = {axis: -model.columns[axis].variance(found[axis]) for axis in asked}
-            for axis in sorted(asked, key=known.__getitem__):
-                place = axes.index(axis)
-                met = [np.flatnonzero(found[each]) for each in axes]
-                met[place] = np.arange(allowed.shape[place])
-                near = allowed[np.ix_(*met)].any(axis=tuple({*range(len(axes))} - {place}))
-                found[axis] = _among(found[axis], near, model.bases[axis].mass)
+        for axes in self._model.possible:
+            if not {*axes} <= {*found} & {*self._model.columns}:
+                continue
+            own = {axis: found[axis].tobytes() for axis in axes}
+            known = {axis: -self._variance(axis, own[axis]) for axis in axes}
+            for axis in sorted(axes, key=known.__getitem__):
+                others = (own[each] for each in axes if each != axis)
+                own[axis] = self._among(axis, own[axis], self._near(axes, axis, *others))
+            found |= {axis: self._array(each) for axis, each in own.items()}
         return found
 
-    return [ruled(each) for each in products] if model.possible else products
+    @kept
+    def _array(self, weights: bytes) -> FloatArray:
+        return np.frombuffer(weights)
 
+    @kept
+    def _variance(self, axis: int, weights: bytes) -> float:
+        """Variance of the count of a column under weights."""
+        return float(self._model.columns[axis].variance(self._array(weights)))
 
-def _among(weights: FloatArray, near: BoolArray, mass: FloatArray) -> FloatArray:
-    """Weights with the mean of some codes for all others; of conditions only if these have one."""
-    own, is_condition = weights[near], np.isin(weights, (0.0, 1.0)).all()
-    alike = (own == own[:1]).all()
-    if cut_shares(weights[:, None]).any() or (is_condition and not alike):
-        return weights
-    return np.where(near, weights, own[:1].sum() if alike else np.average(own, weights=mass[near]))
+    @kept
+    def _near(self, axes: Axes, axis: int, *others: bytes) -> bytes:
+        """Codes of a column that are possible beside some of those with weights of the others."""
+        place, allowed = axes.index(axis), self._model.possible[axes]
+        met = [np.flatnonzero(self._array(each)) for each in others]
+        met.insert(place, np.arange(allowed.shape[place]))
+        near: BoolArray = allowed[np.ix_(*met)].any(axis=tuple({*range(len(axes))} - {place}))
+        return near.tobytes()
+
+    @kept
+    def _among(self, axis: int, weights: bytes, near: bytes) -> bytes:
+        """Weights with the mean of near codes for all others; of conditions only if they agree."""
+        each, here = self._array(weights), np.frombuffer(near, dtype=bool)
+        own, is_condition = each[here], np.isin(each, (0.0, 1.0)).all()
+        alike = (own == own[:1]).all()
+        if own.any() and (cut_shares(each[:, None]).any() or (is_condition and not alike)):
+            return weights
+        mass = self._model.bases[axis].mass[here]
+        mean = own[:1].sum() if alike else np.average(own, weights=mass)
+        return np.where(here, each, mean).tobytes()
 
 
 def _on(weights: FloatArray) -> FloatArray:

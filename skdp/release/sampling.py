@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -278,7 +279,7 @@ class Draws:
         bounds = self._bounds(codes)
         frame = self.domain.decode(codes, self.generator, within=bounds)
         fits = np.ones(len(frame), dtype=bool)
-        for name in bounds.keys() & set(self.domain.structure.compared):
+        for name in bounds.keys() & {*chain(*self.domain.structure.pairs)}:
             attribute: Any = self.domain[name]
             numbers = read(frame[[name]]).column(name).numbers(attribute.coding().clock)
             low, high = bounds[name]

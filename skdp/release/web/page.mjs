@@ -264,7 +264,7 @@ class Model {
     this.looks = new Map(this.tables.map((each) => [each.axes.join(), each]));
   }
 
-  // The weights that matter, and the product of all others: see `_beside_rules`.
+  // The weights that matter, and the product of all others: see `_Rules` of products.py.
   part(question) {
     const found = [...question];
     for (const { axes, masks } of this.possible) {
