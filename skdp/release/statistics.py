@@ -154,11 +154,9 @@ def _spread(statistic: str, drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
         return np.sqrt(np.maximum(more[0] - mean**2, 0.0)), known
     other, square, another, product = more
     found = product - mean * other
-    if statistic != "covariance":
-        both = np.sqrt(np.maximum(square - mean**2, 0.0) * np.maximum(another - other**2, 0.0))
-        found = np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0)
-        found = both if statistic == "spreads" else found
-    return found, known
+    both = np.sqrt(np.maximum(square - mean**2, 0.0) * np.maximum(another - other**2, 0.0))
+    shares = np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0)
+    return {"covariance": found, "spreads": both, "correlation": shares}[statistic], known
 
 
 def _correlation(drawn: FloatArray, own: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -178,8 +176,7 @@ def _correlation(drawn: FloatArray, own: FloatArray) -> tuple[FloatArray, BoolAr
     places = (np.arange(found.shape[1]) + 0.5) / found.shape[1]
     for row in np.flatnonzero(enough).tolist():
         order = np.flatnonzero(possible[row])[np.argsort(found[row, possible[row]])]
-        of = spread[row, order]
-        likely = 1.0 / np.maximum(of, np.median(of) * _LEAST_SPREAD)
+        likely = 1.0 / spread[row, order]
         shares = (np.cumsum(likely) - likely / 2) / likely.sum()
         found[row] = np.interp(places, shares, found[row, order])
     return found, known & enough[:, None]
@@ -207,10 +204,9 @@ def _simulated(
         part = slice(start, start + _SIMULATED)
         *_, least, most = own = [each[part] for each in scale]
         drawn = np.moveaxis(lower[part] @ draws + answers[part, :, None], 1, 0)
+        found, known = _spread(statistic, drawn)
         if statistic == "correlation":
             found, known = _correlation(drawn, lower[part, -1, -1:] * draws[-1])
-        else:
-            found, known = _spread(statistic, drawn)
         either = np.where(first, least[:, None], most[:, None])
         low[part], high[part] = _ends(np.where(known, _scaled(found, own), either))
     return low, high
@@ -416,8 +412,7 @@ class Statistics:
         low, high = _simulated(statistic, answers, scale, errors, confidence.quantile)
         *_, least, most = scale
         nothing = (low <= least) & (high >= most) & (least < most)
-        said = said_of(self.release, confidence, cut)
-        said += _EVEN * (statistic != "mean")
+        said = said_of(self.release, confidence, cut) + _EVEN * (statistic != "mean")
         each = zip((bins > 0).tolist(), nothing.tolist(), strict=True)
         texts = [said + BINS * anywhere + NOTHING * none for anywhere, none in each]
         return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)
@@ -451,6 +446,5 @@ class Statistics:
 
 _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
-_LEAST_SPREAD = 0.03  # as a part of the median draw, by which the weight of a draw is bounded
 _SIMULATED = 32  # functions that are simulated together: their draws fit into a core's cache
 _WHOLE = 1e-9  # by which rounding may exceed what is possible, and nobody
