@@ -285,7 +285,7 @@ def _network(model: NetworkModel) -> dict[str, Any]:
 
 
 def _views(model: ViewsModel) -> dict[str, Any]:
-    tables, cells = [], None
+    tables, cells, believed = [], None, model.believed
     if model.cells is not None:
         # How far the counts of all columns together are known.
         noise, elsewhere = model.cells
@@ -294,7 +294,7 @@ def _views(model: ViewsModel) -> dict[str, Any]:
     sets = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
     for axes in model.coefficients.looks:
         if len(axes) > 1:
-            belief = model.believed.belief(axes)
+            belief = believed.belief(axes)
             tables.append(
                 {
                     "axes": axes,
@@ -318,7 +318,7 @@ def _views(model: ViewsModel) -> dict[str, Any]:
         ],
         "tables": tables,
         "distances": {
-            ",".join(map(str, axes)): model.believed.distance(axes)
+            ",".join(map(str, axes)): [believed.distance(axes), believed.any_pair(axes)]
             for axes in sets
             if len(axes) > 1
         },

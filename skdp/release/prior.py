@@ -384,7 +384,8 @@ class Prior:
         self.total, self._columns, self._tables = max(total, 1.0), columns, tables
         self._expected, self._distances = expected, distances
 
-    def _reach(self, axes: Axes) -> float:
+    def reach(self, axes: Axes) -> float:
+        """How much larger the variance u of a set is than that of its field, before features."""
         return math.prod(self._columns[axis].reach for axis in axes) ** 2
 
     def _parts(self, axes: Axes) -> tuple[FloatArray, ...]:
@@ -402,7 +403,7 @@ class Prior:
         noise = np.where(look.precision > 0, look.variances, self.total**2)
         for place, (turn, _) in enumerate(turns):
             away, noise = along(turn.T, away, place), along(turn.T**2, noise, place)
-        return self.total**2 / self._reach(axes) * field, self.total * chance, noise, away
+        return self.total**2 / self.reach(axes) * field, self.total * chance, noise, away
 
     @kept
     def _likelihoods(self, axes: Axes) -> FloatArray:
@@ -450,9 +451,21 @@ class Prior:
         pairs = any(len(axes) == 2 for axes in self._tables)
         return float(self._law(2) @ _VARIANCES) if pairs else 1.0
 
-    def scale(self, axes: Axes) -> float:
-        """The variance of the field of a set, before features."""
-        return self.distance(axes) / self._reach(axes)
+    @functools.cached_property
+    def _alone(self) -> set[Axes]:
+        """Pairs of numbers without a table, of which a distance was released."""
+        numbers = sorted(axis for axis, each in self._columns.items() if each.ladder.n_ordered)
+        pairs: set[Axes] = {*combinations(numbers, 2)} if 2 in self._distances else set()
+        return pairs - {*self._tables}
+
+    def any_pair(self, axes: Axes) -> float:
+        """How far a pair deviates, as a part of what is believed of those that people count in.
+
+        Counts are asked of numbers that go together: as if drawn by their distance among n pairs,
+        which has 3 n / (n + 2) times the mean square. Means and correlations are asked of any.
+        """
+        n = len(self._alone)
+        return math.sqrt((n + 2) / (3 * n)) if axes in self._alone else 1.0
 
     def distance(self, axes: Axes) -> float:
         """The variance u of a set."""

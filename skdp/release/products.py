@@ -230,7 +230,7 @@ class Products:
     """
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
-        self.model, self.products = model, products
+        self.model, self.products, self.records = model, products, max(model.total, 1.0)
         if model.possible:
             products = [*map(_Rules(model).applied, products)]
         self.given: dict[int, _Given] = {}
@@ -327,7 +327,8 @@ class Products:
         signs = np.array([1.0, -1.0, -1.0, 1.0] if known else [1.0])
         both = list(zip(given, sizes, strict=True))
         whole = known and all(each.basis.is_whole(size) and not each.cuts for each, size in both)
-        scales = np.array([self.records**2 * model.believed.scale(axes), self.records])
+        field = model.believed.distance(axes) / model.believed.reach(axes)
+        scales = np.array([self.records**2 * field, self.records])
 
         def beyond(i: IntArray, j: IntArray) -> FloatArray:
             pairs = zip(both, at, strict=True)
@@ -362,36 +363,31 @@ class Products:
 
         return covariance
 
-    @property
-    def records(self) -> float:
-        """Number of records, at least one."""
-        return max(self.model.total, 1.0)
-
     def _density(self, axes: Axes, members: IntArray, own: FloatArray) -> FloatArray:
         """How densely records lie under two conditions, as a part of independent columns' counts.
 
         As in the rows, and at least as in columns whose shares are as large as noise lets them be.
         Where records lie densely, what is not known of them is more. It is no more than the columns
-        allow, and the groups of a table; of weights that are no shares too: a covariance is at most
-        the product of two spreads, and as likely anything between.
+        allow, and the groups of a table. Of weights that are no shares a covariance is at most the
+        product of two spreads, and as likely anything between: both laws hold, and precisions add.
         """
+        model = self.model
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
         shares = [each.shares[at] for each, at in given]
         expected = np.maximum(shares[0] * shares[1], 1e-12)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
-        if axes in self.model.coefficients.looks:
+        if axes in model.coefficients.looks:
             rows, most, far = self._where_cut(axes, members, shares)
         else:
             weights = (each.weights[:, at] for each, at in given)
-            rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
-            most = far = _most(self.records, first, second)
-            if not plain.all():
-                one, other = (each.spread[at] for each, at in given)
-                far = self.records**2 * one * other / 3.0
-        found = np.where(plain, np.maximum(rows, first * second / expected), 1.0)
+            rows = model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
+            one, other = (each.spread[at] for each, at in given)
+            most, far = _most(self.records, first, second), self.records**2 * one * other / 3.0
+        dense, any_pair = np.maximum(rows, first * second / expected), model.believed.any_pair(axes)
+        found = np.where(plain, dense, any_pair)
         own = np.maximum(found**2 * own, 1e-300)
-        found *= np.sqrt(np.minimum(np.where(plain, most, far) / own, 1.0))
+        found *= np.sqrt(np.where(plain, np.minimum(most / own, 1.0), far / (own + far)))
         return found
 
     def _where_cut(

@@ -164,29 +164,31 @@ def _spread(statistic: str, drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
         return np.sqrt(np.maximum(more[0] - mean**2, 0.0)), known
     other, square, another, product = more
     found = product - mean * other
-    if statistic == "correlation":
-        both = np.maximum(square - mean**2, 0.0) * np.maximum(another - other**2, 0.0)
-        found = np.divide(found, np.sqrt(both), out=np.full_like(found, np.nan), where=both > 0)
-    return found, known
+    both = np.sqrt(np.maximum(square - mean**2, 0.0) * np.maximum(another - other**2, 0.0))
+    shares = np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0)
+    return {"covariance": found, "spreads": both, "correlation": shares}[statistic], known
 
 
-def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _correlation(drawn: FloatArray, own: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Correlations, believable ones in the place of draws where enough are possible.
 
-    Sums with normal errors alone would make spreads that noise hides large, and so correlations
-    small. Instead all correlations are equally likely, and all spreads.
+    What is not known of a covariance beside the spreads, ``own``, is in proportion to these: where
+    columns vary less than it seems, so does what they have in common. Sums with normal errors alone
+    would make spreads that noise hides large. Instead all spreads are equally likely.
     """
-    (found, known), (covariance, _) = (_spread(of, drawn) for of in ("correlation", "covariance"))
+    (covariance, known), (spread, _) = (_spread(of, drawn) for of in ("covariance", "spreads"))
+    usual, _ = _spread("spreads", drawn.mean(axis=2, keepdims=True))
+    own = own / np.maximum(drawn[0], _WHOLE)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (covariance - own) / spread + own / usual
     possible = known & (np.abs(found) <= 1.0 + _WHOLE)
     enough = possible.sum(axis=1) >= _FEWEST
     places = (np.arange(found.shape[1]) + 0.5) / found.shape[1]
     for row in np.flatnonzero(enough).tolist():
         order = np.flatnonzero(possible[row])[np.argsort(found[row, possible[row]])]
-        r = found[row, order]
-        spread = np.divide(covariance[row, order], r, out=np.ones(len(r)), where=r != 0)
-        spread = np.maximum(spread, np.median(spread) * _LEAST_SPREAD)
-        likely = spread**-2
-        found[row] = np.interp(places, (np.cumsum(likely) - likely / 2) / likely.sum(), r)
+        likely = 1.0 / spread[row, order]
+        shares = (np.cumsum(likely) - likely / 2) / likely.sum()
+        found[row] = np.interp(places, shares, found[row, order])
     return found, known & enough[:, None]
 
 
@@ -203,7 +205,6 @@ def _simulated(
     statistic: str, answers: FloatArray, scale: Scale, errors: FloatArray, quantile: float
 ) -> tuple[FloatArray, FloatArray]:
     """Ends of the intervals of functions; where nothing is known, each bound in turn counts."""
-    of = _correlation if statistic == "correlation" else functools.partial(_spread, statistic)
     draws = normal_draws(answers.shape[1])
     first = np.arange(draws.shape[1]) % 2 == 0
     # At other levels the 95% interval of errors that are as much larger or smaller.
@@ -212,7 +213,10 @@ def _simulated(
     for start in range(0, len(errors), _SIMULATED):
         part = slice(start, start + _SIMULATED)
         *_, least, most = own = [each[part] for each in scale]
-        found, known = of(np.moveaxis(lower[part] @ draws + answers[part, :, None], 1, 0))
+        drawn = np.moveaxis(lower[part] @ draws + answers[part, :, None], 1, 0)
+        found, known = _spread(statistic, drawn)
+        if statistic == "correlation":
+            found, known = _correlation(drawn, lower[part, -1, -1:] * draws[-1])
         either = np.where(first, least[:, None], most[:, None])
         low[part], high[part] = _ends(np.where(known, _scaled(found, own), either))
     return low, high
@@ -450,8 +454,7 @@ class Statistics:
         low, high = _simulated(statistic, answers, scale, errors, confidence.quantile)
         *_, least, most = scale
         nothing = (low <= least) & (high >= most) & (least < most)
-        said = said_of(self.release, confidence, cut)
-        said += _EVEN * (statistic != "mean")
+        said = said_of(self.release, confidence, cut) + _EVEN * (statistic != "mean")
         each = zip((bins > 0).tolist(), nothing.tolist(), strict=True)
         texts = [said + BINS * anywhere + NOTHING * none for anywhere, none in each]
         return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)
@@ -485,6 +488,5 @@ class Statistics:
 
 _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
-_LEAST_SPREAD = 0.03  # as a part of the median draw, by which the weight of a draw is bounded
 _SIMULATED = 32  # functions that are simulated together: their draws fit into a core's cache
 _WHOLE = 1e-9  # by which rounding may exceed what is possible, and nobody

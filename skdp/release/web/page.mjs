@@ -434,7 +434,7 @@ class Model {
     // Of four and more columns only what a table tells of them.
     const few = [...combinations(given, 2), ...combinations(given, 3)];
     for (const part of [...few, ...this.measured(given).filter((each) => each.length > 3)]) {
-      const own = { part, density: this.density(part) };
+      const own = { part, density: part.length > 2 ? 1 : this.density(part) };
       add(keyOf(part), factor * this.outside(given, part), own, (a, b) => this.ofSeveral(a, b));
     }
     return found;
@@ -473,12 +473,11 @@ class Model {
 
   distance(part) {
     const pairs = () => combinations(part, 2).map((pair) => this.distance(pair));
-    return this.distances[keyOf(part)] ?? THIRD * Math.min(...pairs());
+    return this.distances[keyOf(part)]?.[0] ?? THIRD * Math.min(...pairs());
   }
 
   // How dense records of two columns are, as far as what is not known of them may be that large.
   density(part) {
-    if (part.length > 2) return 1;
     const [look, shares] = [this.looks.get(keyOf(part)), part.every(({ areShares }) => areShares)];
     // As large as noise lets their shares be.
     const possible = part.map((each) => Math.hypot(each.share, each.noise / this.records));
@@ -486,9 +485,10 @@ class Model {
     const far = this.records ** 2 * product(part.map(({ spread }) => spread)) / 3;
     const [rows, ...most] = look ? this.whereCut(part, look)
       : [this.ofRows(part) / expected, largest(this.records, ...possible), far];
-    const density = shares ? Math.max(rows, product(possible) / expected) : 1;
-    const own = density ** 2 * this.beyond(part, part);
-    return density * Math.sqrt(Math.min(most[shares ? 0 : 1] / Math.max(own, 1e-300), 1));
+    const dense = Math.max(rows, product(possible) / expected);
+    const density = shares ? dense : this.distances[keyOf(part)][1];
+    const own = Math.max(density ** 2 * this.beyond(part, part), 1e-300);
+    return density * Math.sqrt(shares ? Math.min(most[0] / own, 1) : most[1] / (own + most[1]));
   }
 
   // How densely records lie in groups of a table that conditions cut, and what variance it leaves.
