@@ -11,12 +11,13 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from .._validation import TINY, FloatArray, IntArray
+from ..domain import Domain
 from ..domain.bins import multiples_in
 from ..domain.query import Query, at_roundest, with_bins
 from .basis import Axes, ColumnEstimate, Ladder, Look, along
@@ -283,27 +284,24 @@ class Roundest:
 
     Parameters
     ----------
-    columns : mapping of int to ColumnEstimate
-        Of other columns nothing is known.
-    edges : callable
-        Edges of the bins of a column.
-    quantile : float
+    release : Release
+        Nothing is known where it has no ``columns``.
+    domain : Domain
+    quantile : float, default=2.0
         As in `at_numbers`.
     """
 
-    def __init__(
-        self,
-        columns: Mapping[int, ColumnEstimate],
-        edges: Callable[[int], FloatArray],
-        quantile: float,
-    ) -> None:
-        self._columns, self._edges, self._quantile = columns, edges, quantile
+    def __init__(self, release: Any, domain: Domain, quantile: float = 2.0) -> None:
+        self._columns: Mapping[int, ColumnEstimate] = getattr(release, "columns", {})
+        self._domain, self._quantile = domain, quantile
 
     @kept
     def _shares(self, axis: int) -> FloatArray:
         if axis not in self._columns:
             return np.zeros((2, 1))
-        return at_numbers(self._columns[axis], self._edges(axis), self._quantile)
+        attribute: Any = self._domain[self._domain.names[axis]]
+        edges = np.asarray(attribute.edges, dtype=np.float64)
+        return at_numbers(self._columns[axis], edges, self._quantile)
 
     def _told(self, axis: int, weights: FloatArray) -> tuple[list[FloatArray], float]:
         likely, least = self._shares(axis)
@@ -342,7 +340,8 @@ class Roundest:
         """
         most = at_roundest(weights, 1.0, 0.0)
         if most is not weights:
-            weights = np.where(self._shares(axis)[0] >= 0.5, most, weights)
+            found = np.where(self._shares(axis)[0] >= 0.5, most, weights)
+            weights = found if found.any() else weights
         return with_bins(weights)
 
 

@@ -26,6 +26,7 @@ from ..domain.query import (
 )
 from .marginals import WeightedRows, inverse, inverse_rows
 from .model import Release, product_of_weights
+from .prior import Roundest
 from .rounding import round_line
 
 # Smallest and largest number allowed, for each row.
@@ -95,26 +96,30 @@ class Conjunction:
     ----------
     regions : mapping of str to Region
     domain : Domain
+    roundest : Roundest
+        What lies at single numbers.
 
     Attributes
     ----------
     asked : dict of int to ndarray
-        As from `parse`.
+        As from `parse`, with all or nothing of the bins of single numbers.
     weights : dict of int to ndarray
         The same without the codes that the rules of the domain leave no row for.
     possible : bool
         Whether any row satisfies it.
     """
 
-    def __init__(self, regions: Mapping[str, Region], domain: Domain) -> None:
+    def __init__(self, regions: Mapping[str, Region], domain: Domain, roundest: Roundest) -> None:
         self.zeros = domain.structure.zeros
-        self.asked: Weights = weights_of(regions, domain)
-        regions = _within_rules(regions, domain)
-        self.weights: Weights = weights_of(regions, domain)
+        within = _within_rules(regions, domain)
+        self.asked, self.weights = (
+            {axis: roundest.rounded(axis, each) for axis, each in weights_of(of, domain).items()}
+            for of in (regions, within)
+        )
         # Each code of a derived column stands for one value: codes satisfy conditions on it.
         self._numbers = {
             name: (domain.index(name), region)
-            for name, region in regions.items()
+            for name, region in within.items()
             if name in domain.names and isinstance(region.attribute, Numeric)
         }
         left = self.zeros.narrowed(self._codes)
@@ -226,7 +231,8 @@ class Draws:
         self.model, self.domain, self.generator, self.where = model, domain, generator, where
         self.rounded = method == "rounded"
         # The disjoint conjunctions that make the condition; of those that rules leave a row for.
-        every = [Conjunction(regions, domain) for regions in parts_of(where, domain)]
+        roundest = Roundest(model, domain)
+        every = [Conjunction(regions, domain, roundest) for regions in parts_of(where, domain)]
         self.parts = [part for part in every if part.possible]
         if not self.parts:
             raise ValueError(

@@ -249,13 +249,7 @@ class Statistics:
     def __init__(self, release: Release, domain: Domain, confidence: Confidence | None) -> None:
         self.release, self.domain, self.confidence = release, domain, confidence
         quantile = 2.0 if confidence is None else confidence.quantile
-        columns: Any = getattr(release, "columns", {})
-        self.roundest = Roundest(columns, self._edges, quantile)
-
-    def _edges(self, axis: int) -> FloatArray:
-        """Edges of the bins of a number."""
-        attribute: Any = self.domain[self.domain.names[axis]]
-        return np.asarray(attribute.edges, dtype=np.float64)
+        self.roundest = Roundest(release, domain, quantile)
 
     # -- counts and sums: linear, by their own law
 

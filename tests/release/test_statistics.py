@@ -312,7 +312,7 @@ def test_records_are_believed_to_lie_at_numbers_beside_which_there_are_none():
         if query.startswith("whole"):
             assert abs(float(answer) - t) < 200 and answer.upper - answer.lower < 1_000, query
     assert release.count("even == 3") < 150 and 2_000 < release.count("half == 3") < 3_000
-    # All statistics agree.
+    # All statistics agree, and drawn rows.
     for query in ("whole == 3", "whole > 4"):
         among, count = rows.query(query), release.count(query)
         assert release.proportion(query) == pytest.approx(count / release.count(), rel=0.01)
@@ -322,6 +322,8 @@ def test_records_are_believed_to_lie_at_numbers_beside_which_there_are_none():
             answer = getattr(release, statistic)("even", query, return_interval=True, level=0.999)
             assert answer.lower <= among["even"].agg(statistic) <= answer.upper
         assert abs(release.quantile("even", 0.5, query) - among["even"].median()) < 0.3
+        drawn = release.sample(where=query, random_state=0)
+        assert len(drawn) == round(count) == len(drawn.query(query))
 
 
 @over("std", [0.0, 30.0])
