@@ -237,7 +237,7 @@ def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> Fl
     Returns
     -------
     ndarray of float64, shape (2, n_codes)
-        0 of codes without a roundest number, and where nothing tells.
+        0 of codes without a roundest number, and where nothing is known.
     """
     n, found = len(edges) - 1, np.zeros((2, column.n_codes))
     counts, widths, middles = column.counts[:n], np.diff(edges), (edges[1:] + edges[:-1]) / 2.0
@@ -258,25 +258,6 @@ def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> Fl
             found[:, :n] = np.maximum(found[:, :n], np.where(held == 1, 1.0 - spread, 0.0))
         step /= 10.0
     return found
-
-
-class Settled(NamedTuple):
-    """Queries with what lies at the roundest numbers of bins in place of next to nothing.
-
-    Attributes
-    ----------
-    likely, least, most, rounded : sequence of Query
-        With what is expected there, at least and at most; and with all or nothing of the bin.
-        Where nothing is certain all but the first are as asked.
-    variances : ndarray of float64
-        Of the counts of these bins as they were measured: spikes follow no law.
-    """
-
-    likely: Sequence[Query]
-    least: Sequence[Query]
-    most: Sequence[Query]
-    rounded: Sequence[Query]
-    variances: FloatArray
 
 
 class Roundest:
@@ -303,35 +284,42 @@ class Roundest:
         edges = np.asarray(attribute.edges, dtype=np.float64)
         return at_numbers(self._columns[axis], edges, self._quantile)
 
-    def _told(self, axis: int, weights: FloatArray) -> tuple[list[FloatArray], float]:
+    def _known(self, axis: int, weights: FloatArray) -> list[Any]:
         likely, least = self._shares(axis)
         shares = (likely, 1 - likely), (least, 0.0), (1.0, 1 - least), (1.0, 0.0)
         expected, *found = (at_roundest(weights, *share) for share in shares)
         certain = least > 0
         codes = np.flatnonzero(certain & (found[-1] != weights)).tolist()
         variance = sum(self._columns[axis].around(code)[1] for code in codes)
-        return [expected, *(np.where(certain, of, weights) for of in found)], variance
+        return [expected, *(np.where(certain, of, weights) for of in found), variance]
 
-    def settled(self, asked: Sequence[Query]) -> Settled | None:
-        """What queries mean; None if none asks for roundest numbers."""
+    def settled(self, asked: Sequence[Query]) -> tuple[list[list[Query]], FloatArray] | None:
+        """Queries with what lies at the roundest numbers of bins in place of next to nothing.
+
+        Returns
+        -------
+        list of four lists of Query
+            With what is expected there, at least and at most; and with all or nothing of the bin.
+            Where nothing is certain all but the first are as asked.
+        ndarray of float64
+            Variances of the counts of these bins as they were measured: spikes follow no law. Both
+            are None if no query asks for roundest numbers.
+        """
         arrays = {id(each): (axis, each) for query in asked for axis, each in query.weights()}
-        told = {
-            name: self._told(axis, each)
+        known = {
+            name: self._known(axis, each)
             for name, (axis, each) in arrays.items()
             if at_roundest(each, 0, 0) is not each
         }
-        if not told:
+        if not known:
             return None
-
-        def with_part(part: int) -> list[Query]:
-            def of(axis: int, each: FloatArray) -> FloatArray:
-                return told[id(each)][0][part] if id(each) in told else each
-
-            return [query.replaced(of) for query in asked]
-
-        found = [[told[id(w)][1] for _, w in query.weights() if id(w) in told] for query in asked]
-        variances = np.array([*map(sum, found)], dtype=np.float64)
-        return Settled(with_part(0), with_part(1), with_part(2), with_part(3), variances)
+        parts = [{name: each[part] for name, each in known.items()} for part in range(5)]
+        queries = [
+            [query.replaced(functools.partial(_in_place, of)) for query in asked]
+            for of in parts[:4]
+        ]
+        variances = [sum(parts[4].get(id(w), 0.0) for _, w in query.weights()) for query in asked]
+        return queries, np.array(variances)
 
     def rounded(self, axis: int, weights: FloatArray) -> FloatArray:
         """Weights with all or nothing of a bin for its roundest number, whichever is likelier.
@@ -343,6 +331,11 @@ class Roundest:
             found = np.where(self._shares(axis)[0] >= 0.5, most, weights)
             weights = found if found.any() else weights
         return with_bins(weights)
+
+
+def _in_place(others: Mapping[int, FloatArray], _: int, weights: FloatArray) -> FloatArray:
+    """Other weights for some, by their identity."""
+    return others.get(id(weights), weights)
 
 
 class Belief(NamedTuple):

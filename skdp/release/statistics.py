@@ -267,7 +267,7 @@ class Statistics:
     def _answers(self, asked: Sequence[Query]) -> FloatArray:
         """Expected counts and sums."""
         settled = self.roundest.settled(asked)
-        return self.release.answer(settled.likely if settled else asked) + 0.0  # no minus zero
+        return self.release.answer(settled[0][0] if settled else asked) + 0.0  # no minus zero
 
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column; ValueError if it holds dates."""
@@ -306,21 +306,20 @@ class Statistics:
         said : str, default=""
             What that is, in words.
         """
-        settled, quantile = self.roundest.settled(queries), confidence.quantile
-        found = self.release.reach(settled.rounded if settled else queries, confidence.level)
-        text, beside = found.guarantee + confidence.about + said, more
-        if settled:
-            text, beside = text + AT_ROUNDEST, np.hypot(more, np.sqrt(settled.variances))
-        below, above = (np.hypot(each, quantile * beside) for each in (found.below, found.above))
-        std = np.hypot(found.std, beside)
-        if settled:
+        quantile, text, beside = confidence.quantile, confidence.about + said, more
+        low = high = value
+        if settled := self.roundest.settled(queries):
+            (_, *ends, queries), variances = settled
             # Of negative numbers more is less.
-            ends = [self.release.answer(each) for each in (settled.least, settled.most)]
-            low, high = np.sort(ends, axis=0)
-            below, above = below + value - low, above + high - value
-            std = np.hypot(std, (high - low) / (2.0 * quantile))
-        lower, upper = possible_ends(value, below, above, confidence, bounds)
-        return Estimates(value, std, lower, upper, [text] * len(value))
+            low, high = np.sort([self.release.answer(each) for each in ends], axis=0)
+            text, beside = text + AT_ROUNDEST, np.hypot(more, np.sqrt(variances))
+        found = self.release.reach(queries, confidence.level)
+        below, above = (np.hypot(each, quantile * beside) for each in (found.below, found.above))
+        lower, upper = possible_ends(
+            value, value - low + below, high - value + above, confidence, bounds
+        )
+        std = np.hypot(np.hypot(found.std, beside), (high - low) / (2.0 * quantile))
+        return Estimates(value, std, lower, upper, [found.guarantee + text] * len(value))
 
     def sums_of(self, cases: Cases, n_columns: int) -> FloatArray:
         """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
