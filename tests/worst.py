@@ -110,10 +110,8 @@ def _call(told: Any, entry: Any) -> Call:
     if entry.mechanism == "stream":
         return Call(step, 0.0, float(np.abs(change).max(initial=0)) / float(entry.public[4]))
     if entry.mechanism in ("discrete_laplace", "sparse_counts", "threshold", "max_norm"):
-        sizes = np.abs(change)
-        moved = (
-            sizes.max(initial=0) if entry.mechanism == "max_norm" else sizes.sum(dtype=np.float64)
-        )
+        sizes, largest = np.abs(change), entry.mechanism == "max_norm"
+        moved = sizes.max(initial=0) if largest else sizes.sum(dtype=np.float64)
         share = float(moved) / float(rate.sensitivity)
         return Call(step, float(rate.epsilon), share)
     width = entry.public[1]

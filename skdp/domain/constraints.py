@@ -338,8 +338,9 @@ class Structure(Schema):
             if rule.from_ and self.derived.setdefault(rule.column, rule) is not rule:
                 what = f"Column {rule.column!r} follows from two rules"
                 raise DomainError(f"{what}. Leave out {rule!r} or the other one.")
-        self.measured = tuple(name for name in self.known if name not in self.derived)
-        self.numeric = {k: self.find(k) for k in self.measured if isinstance(self.find(k), Numeric)}
+        own = {k: x for k, x in self._declared.items() if not isinstance(x, Identifier)}
+        self.measured = tuple(name for name in own if name not in self.derived)
+        self.numeric = {k: own[k] for k in self.measured if isinstance(own[k], Numeric)}
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._derive()
         self.pairs = _chained((each.column, each.bound) for each in self.rules if each.bound)
@@ -551,5 +552,4 @@ def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, An
     for name, region in chain(*(part.items() for rule in rules for part in _regions(rule, schema))):
         if isinstance(declared[name], Numeric):
             cuts.setdefault(name, []).append(region.edges)
-    divided = {name: declared[name]._cut_at(np.concatenate(cuts[name])) for name in cuts}
-    return {**declared, **divided}
+    return {**declared, **{k: declared[k]._cut_at(np.concatenate(cuts[k])) for k in cuts}}

@@ -578,14 +578,17 @@ class ViewsModel(Release):
         demand({*columns} == several, "the columns do not fit the domain")
         coefficients = Coefficients(ladders)
         for each in facts["looks"]:
-            axes, look = _axes(each["axes"]), Look(each["values"], each["precision"])
+            axes, parts = _axes(each["axes"]), (each["values"], each["precision"])
+            look = Look(*(part.astype(np.float64) for part in parts))
             levels = zip(axes, look.values.shape, strict=True)
             fits = list(axes) == sorted({*axes} & several) and bool((look.precision >= 0).all())
             fits = fits and look.values.shape == look.precision.shape
             fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
             demand(fits, "a table does not fit the groups of its columns")
             coefficients.looks[axes] = look
-        demand((coefficients.looks[()].precision > 0).all(), "the total is missing")
+        total = coefficients.looks[()]
+        fits = bool(total.precision > 0) and abs(float(total.values)) < 2.0**63
+        demand(fits, "the total is missing, or no number of records")
         followed = [_axes(axes) for axes in facts["followed"]]
         misfits = {int(kind): float(each) for kind, each in facts["misfits"]}
         numbers = [float(each) for each in facts["cells"] or ()]

@@ -440,7 +440,7 @@ class _Rules:
         for axes in self._model.possible:
             if not {*axes} <= {*found} & {*self._model.columns}:
                 continue
-            own = {axis: found[axis].tobytes() for axis in axes}
+            own = {axis: np.asarray(found[axis], np.float64).tobytes() for axis in axes}
             known = {axis: -self._variance(axis, own[axis]) for axis in axes}
             for axis in sorted(axes, key=known.__getitem__):
                 others = (own[each] for each in axes if each != axis)

@@ -24,10 +24,8 @@ def random_network(seed, total=1.0, *, zeros=False):
             np.minimum(np.arange(SHAPE[p]) // 2, 1) if SHAPE[p] > 2 and rng.random() < 0.5 else None
             for p in parents
         ]
-        sizes = [
-            SHAPE[p] if group is None else int(group.max()) + 1
-            for p, group in zip(parents, groups, strict=True)
-        ]
+        pairs = zip(parents, groups, strict=True)
+        sizes = [SHAPE[p] if own is None else own.max() + 1 for p, own in pairs]
         table = rng.dirichlet(np.ones(SHAPE[axis]), size=math.prod(sizes))
         if zeros and SHAPE[axis] > 1:
             table[rng.random(len(table)) < 0.4, 0] = 0.0
