@@ -534,8 +534,8 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         n = attribute.n_values
         # Special values of numbers stand among the bins, where ranges need them.
         codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
-        given = self._given_tree(attribute)
-        if given is not None and not is_word(self.branching, "auto"):
+        given, auto = self._given_tree(attribute), is_word(self.branching, "auto")
+        if given is not None and not auto:
             raise ValueError(
                 f"branching={self.branching!r} makes a tree, and one is given already."
             )
@@ -551,10 +551,9 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             tree = Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
-        elif is_word(self.branching, "auto") and is_word(self.budget, "auto"):
+        elif auto and is_word(self.budget, "auto"):
             tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload_of(n)).counts)
         else:
-            auto = is_word(self.branching, "auto")
             tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING if auto else self.branching)
         if tree.n_bins != n:
             raise ValueError(

@@ -28,11 +28,7 @@ from ._metrics import Labels, Metric, Take, as_metric, draw_places, scored_by, t
 
 
 def _offers(method: str) -> Callable[[Any], bool]:
-    def check(self: Any) -> bool:
-        fitted = getattr(self, "best_estimator_", self.estimator)
-        return hasattr(fitted, method)
-
-    return check
+    return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
