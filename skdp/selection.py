@@ -25,7 +25,6 @@ from ._validation import (
     as_fraction,
     as_integer,
     check_choice,
-    is_word,
     reraise_interrupts,
     split_epsilon,
 )
@@ -216,9 +215,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
             raise ValueError(
                 f"k={k} features were asked for, but there are {len(features)} besides the target."
             )
-        by_threshold = is_word(self.method, "sparse-vector")
-        if not by_threshold:
-            check_choice(self.method, "method", METHODS)
+        check_choice(self.method, "method", (*METHODS, "sparse-vector"))
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
         loss, source = self._spend(rows, shares=shares)
 
@@ -232,7 +229,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
         scores = [
             score.of(codes[:, domain.index(name)], domain[name].size, labels) for name in features
         ]
-        if by_threshold:
+        if self.method == "sparse-vector":
             order = np.argsort(source.words(len(features)), kind="stable")
             above = sparse_vector_top_k(
                 np.array(scores)[order],

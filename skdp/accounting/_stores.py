@@ -29,13 +29,12 @@ from ..exceptions import BudgetExceededError, LedgerError
 
 # What Python reads and writes.
 _MOST_DIGITS = 4_300
-NEIGHBOURS = "add or remove one record"
 
 
 def neighbours(max_rows_per_id: int | None = None) -> str:
     """What a guarantee protects: one record, or one person with a bound on the records."""
     if max_rows_per_id is None:
-        return NEIGHBOURS
+        return "add or remove one record"
     return f"add or remove one person ({at_most(max_rows_per_id)})"
 
 

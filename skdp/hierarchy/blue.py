@@ -307,11 +307,11 @@ class Blue:
 def as_variances(tree: Tree, variances: ArrayLike) -> FloatArray:
     """Noise variances as floats; ValueError if one is negative or NaN, or their number is wrong."""
     v = tree.per_node(variances, "variances")
-    if not (v >= 0).all():
-        bad = int(np.flatnonzero(~(v >= 0))[0])
+    bad = np.flatnonzero(~(v >= 0))
+    if len(bad):
         raise ValueError(
-            f"variances must not be negative or NaN, got {v[bad]} at node {bad}. Use infinity "
-            "for a node that was not measured and 0 for an exact count."
+            f"variances must not be negative or NaN, got {v[bad[0]]} at node {bad[0]}. Use "
+            "infinity for a node that was not measured and 0 for an exact count."
         )
     return v
 
@@ -319,10 +319,10 @@ def as_variances(tree: Tree, variances: ArrayLike) -> FloatArray:
 def as_values(tree: Tree, measured: BoolArray, values: ArrayLike) -> FloatArray:
     """Values as floats, 0 where nothing was measured; ValueError if one is not finite."""
     y = np.where(measured, tree.per_node(values, "values"), 0.0)
-    if not np.isfinite(y).all():
-        bad = int(np.flatnonzero(~np.isfinite(y))[0])
+    bad = np.flatnonzero(~np.isfinite(y))
+    if len(bad):
         raise ValueError(
-            f"The value of node {bad} is {y[bad]}; every node with a finite variance needs a "
+            f"The value of node {bad[0]} is {y[bad[0]]}; every node with a finite variance needs a "
             "finite value."
         )
     return y
@@ -483,10 +483,8 @@ def gblue(
     y = as_values(tree, np.isfinite(v), values)
     hidden = np.isinf(v) & ~tree.is_leaf
     kept, short = _without_hidden(tree, hidden)
-    h, n_sweeps = _sweep(short, y[kept], v[kept], bool(hidden[0]), tol, max_sweeps)
     start = np.zeros(tree.n_nodes)
-    start[kept] = h
-    start[hidden] = 0.0
+    start[kept], n_sweeps = _sweep(short, y[kept], v[kept], tol, max_sweeps)
     return tree.sum_up(start, gain=hidden.astype(np.float64)), n_sweeps
 
 
@@ -508,9 +506,9 @@ def _without_hidden(tree: Tree, hidden: BoolArray) -> tuple[IntArray, Tree]:
 
 
 def _sweep(
-    tree: Tree, h: FloatArray, v: FloatArray, free_root: bool, tol: float, max_sweeps: int
+    tree: Tree, h: FloatArray, v: FloatArray, tol: float, max_sweeps: int
 ) -> tuple[FloatArray, int]:
-    """Sweeps of local corrections until every family agrees within ``tol``."""
+    """Sweeps of local corrections of ``h`` until every family agrees within ``tol``."""
     total = tree.child_sums(v) + v
     infinite = np.isinf(v).astype(np.float64)
     n_infinite = tree.child_sums(infinite)
@@ -522,12 +520,8 @@ def _sweep(
         up = np.where(n_infinite > 0, 0.0, v / total)
     # Families of exact counts are not corrected, nor is a root that was not measured.
     down, up = np.nan_to_num(down), np.nan_to_num(up)
-    parents = ~tree.is_leaf & (total > 0)
-    if free_root:
-        parents[0] = False
-        down[above == 0] = 0.0
-        up[0] = 0.0
-    h = h.copy()
+    parents = ~tree.is_leaf & (total > 0) & np.isfinite(v)
+    down[np.isinf(v)[above]] = 0.0
     down = np.concatenate([[0.0], down])
     for n_sweeps in range(max_sweeps + 1):
         gaps = h - tree.child_sums(h)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -500,12 +501,7 @@ def level_tree(n_bins: int, counts: Sequence[int]) -> Tree:
     """
     n = as_integer(n_bins, "n_bins", 1)
     levels = sorted({1, n, *(int(count) for count in counts)})
-    inner = levels[:-1]
-    if (
-        levels[0] < 1
-        or levels[-1] > n
-        or any(b % a for a, b in zip(inner, inner[1:], strict=False))
-    ):
+    if levels[0] < 1 or levels[-1] > n or any(b % a for a, b in pairwise(levels[:-1])):
         raise ValueError(
             f"counts must lie in 1..{n} and each divide the next (the number of bins excepted), "
             f"got {list(counts)}."

@@ -439,10 +439,6 @@ class Noisy:
         more, less = (np.floor(rng.standard_exponential(shape) / rate) for _ in range(2))
         return (more - less) / self.steps
 
-    def samples(self, draws: int, rng: np.random.Generator) -> FloatArray:
-        """Counts of other samples of rows of the same population."""
-        return rng.poisson(np.maximum(self.values, 0.0), (draws, *self.values.shape)).astype(float)
-
 
 # From arrays, with one more axis in front or without, to one number for each.
 Statistic: TypeAlias = Callable[[Sequence[FloatArray]], FloatArray]
@@ -485,7 +481,9 @@ def with_interval(
     if sampling_std is None:
         for place, part in enumerate(parts):
             drawn = [np.broadcast_to(each, (_DRAWS, *each.shape)) for each in values]
-            drawn[place] = part.samples(_DRAWS, rng)
+            # Counts of other samples of rows of the same population.
+            rates = np.maximum(part.values, 0.0)
+            drawn[place] = rng.poisson(rates, drawn[place].shape).astype(float)
             sampling += float(statistic(drawn).std())
     # A quotient of noisy numbers may have no standard deviation: its tails are cut off.
     spread = float(np.hypot(np.clip(errors, *np.quantile(errors, _TAILS)).std(), resolution))
