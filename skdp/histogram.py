@@ -62,14 +62,6 @@ def as_table(X: Any) -> Any:
     return X
 
 
-def only_attribute(domain: Domain) -> Any:
-    """The attribute of a domain that must have just one."""
-    if len(domain.names) != 1:
-        some = list(domain.names)[:8]
-        raise DomainError(f"A RangeTreeHistogram has one attribute: select one of {some}.")
-    return domain.attributes[0]
-
-
 # --- tree and budget
 
 # Default branching when a budget but no tree is given: near the best of all uniform trees.
@@ -472,7 +464,10 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             table, None, self.domain, None, lazy=True, privacy_id=self._privacy_id(), of=self
         )
         layout = Layout(table, rows, domain)
-        attribute = only_attribute(domain)
+        attribute, *others = domain.attributes
+        if others:
+            some = list(domain.names)[:8]
+            raise DomainError(f"A RangeTreeHistogram has one attribute: select one of {some}.")
         kind, (tree, codes, shares) = self._partition_of(attribute), self._design_of(attribute)
         loss, source = self._spend(rows, parts_of(kind, tree, shares, self._record_epsilon()))
 
@@ -534,8 +529,8 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         n = attribute.n_values
         # Special values of numbers stand among the bins, where ranges need them.
         codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
-        given = self._given_tree(attribute)
-        if given is not None and not is_word(self.branching, "auto"):
+        given, auto = self._given_tree(attribute), is_word(self.branching, "auto")
+        if given is not None and not auto:
             raise ValueError(
                 f"branching={self.branching!r} makes a tree, and one is given already."
             )
@@ -551,10 +546,9 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             tree = Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
-        elif is_word(self.branching, "auto") and is_word(self.budget, "auto"):
+        elif auto and is_word(self.budget, "auto"):
             tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload_of(n)).counts)
         else:
-            auto = is_word(self.branching, "auto")
             tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING if auto else self.branching)
         if tree.n_bins != n:
             raise ValueError(
@@ -746,7 +740,7 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             intervals), ``count``, ``std_error``. The missing cell, if any, is the last row.
         """
         check_is_fitted(self)
-        name, labels = self.domain_.names[0], group_labels(only_attribute(self.domain_))
+        name, labels = self.domain_.names[0], group_labels(self.domain_.attributes[0])
         columns = {
             name: pd.Series(labels, dtype=object if None in labels else None),
             free_name("count", [name]): self._model.view([0]),
@@ -829,7 +823,7 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
 
         check_is_fitted(self)
         level = as_level(level)
-        attribute, codes = only_attribute(self.domain_), np.arange(len(self.codes_))
+        attribute, codes = self.domain_.attributes[0], np.arange(len(self.codes_))
         numeric, n = isinstance(attribute, Numeric) and not attribute.special, attribute.n_values
         # The missing cell has a bar of its own.
         edges = np.append(np.arange(0, n, -(-n // _MAX_BARS) if numeric else 1), n)

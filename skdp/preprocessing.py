@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._random import NoiseSource, noise_source
+from ._random import noise_source
 from ._validation import (
     FloatArray,
     IntArray,
@@ -325,18 +325,6 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     max_rows_per_id: Any = None
     privacy_id: Any = None
 
-    def _fractions(self):
-        try:
-            lower, upper = (Fraction(str(q)).limit_denominator(1000) for q in self.quantiles)
-        except (TypeError, ValueError):
-            lower = upper = Fraction(0)
-        if not 0 <= lower < upper <= 1:
-            raise ValueError(
-                "quantiles must be (lower, upper) with 0 <= lower < upper <= 1, got "
-                f"{self.quantiles!r}."
-            )
-        return lower, upper
-
     def fit(self, X, y=None) -> Self:
         """Charge, and release two quantiles of each column.
 
@@ -359,7 +347,16 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         """
-        wanted = [round(UNIT * q) for q in self._fractions()]
+        try:
+            lower, upper = (Fraction(str(q)).limit_denominator(1000) for q in self.quantiles)
+        except (TypeError, ValueError):
+            lower = upper = Fraction(0)
+        if not 0 <= lower < upper <= 1:
+            raise ValueError(
+                "quantiles must be (lower, upper) with 0 <= lower < upper <= 1, got "
+                f"{self.quantiles!r}."
+            )
+        wanted = [round(UNIT * q) for q in (lower, upper)]
         inside = [part for part in wanted if 0 < part < UNIT]
         rows, domain, low, high = self._start(X)
         # Before the charge: ranges that cannot be divided, and noise that is too wide, are refused.
@@ -606,8 +603,10 @@ def private_quantiles(
     # quantiles. Everything else follows from these and public parameters.
     positions = line.read(column)
     if people is not None and most is not None:
-        persons_of = identities(people).astype(np.int64)
-        positions = _few_of_each(positions, persons_of, most, source)
+        owners = identities(people).astype(np.int64)
+        known = np.flatnonzero((owners >= 0) & (positions >= 0))
+        coins = source.record_words(len(known), positions[known], owners[known])
+        positions = positions[known[few_of_each(owners[known], coins, most)]]
     positions = positions[positions >= 0]
     plan = next(iter(plans.values()))
     found, errors = plan.release(positions, line.size, share, source)
@@ -792,15 +791,3 @@ def _as_ends(domain: Any) -> tuple[Any, Any]:
             "as floats."
         )
     return int(low), int(high)
-
-
-# --- values
-
-
-def _few_of_each(
-    positions: IntArray, persons: IntArray, most: int, source: NoiseSource
-) -> IntArray:
-    """At most ``most`` values of each person, chosen by coins."""
-    known = np.flatnonzero((persons >= 0) & (positions > -_FARTHEST))
-    coins = source.record_words(len(known), positions[known], persons[known])
-    return positions[known[few_of_each(persons[known], coins, most)]]

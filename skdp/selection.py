@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from ._validation import (
     as_fraction,
     as_integer,
     check_choice,
-    is_word,
     reraise_interrupts,
     split_epsilon,
 )
@@ -68,8 +68,6 @@ _UNORDERED = ("canonical", "auto")
 _RAISED = 3
 # How often it goes over the features. If all scores are far below, fewer than k are selected.
 _MOST_PASSES = 100
-# Up to so many cells, empty ones are part of a table.
-_DENSE = 2**20
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -217,9 +215,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
             raise ValueError(
                 f"k={k} features were asked for, but there are {len(features)} besides the target."
             )
-        by_threshold = is_word(self.method, "sparse-vector")
-        if not by_threshold:
-            check_choice(self.method, "method", METHODS)
+        check_choice(self.method, "method", (*METHODS, "sparse-vector"))
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
         loss, source = self._spend(rows, shares=shares)
 
@@ -233,7 +229,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
         scores = [
             score.of(codes[:, domain.index(name)], domain[name].size, labels) for name in features
         ]
-        if by_threshold:
+        if self.method == "sparse-vector":
             order = np.argsort(source.words(len(features)), kind="stable")
             above = sparse_vector_top_k(
                 np.array(scores)[order],
@@ -306,8 +302,8 @@ class _ByClass:
     def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         n_labels = len(self.weights)
         pairs = codes.astype(np.int64) * n_labels + labels
-        occupied, places = _occupied(pairs, size * n_labels)
-        counts = np.bincount(places, minlength=len(occupied)) * self.weights[occupied % n_labels]
+        places, occupied = pd.factorize(pairs, sort=True)
+        counts = np.bincount(places) * self.weights[occupied % n_labels]
         # Pairs of one cell follow each other.
         starts = np.flatnonzero(np.diff(occupied // n_labels, prepend=-1))
         gained = np.maximum.reduceat(counts, starts).sum()
@@ -333,16 +329,8 @@ class _ByNumber:
 
     def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         # Exact: sums of integers below 2**53.
-        occupied, places = _occupied(codes, size)
-        sums = np.bincount(places, weights=self.weights[labels], minlength=len(occupied))
+        sums = np.bincount(pd.factorize(codes)[0], weights=self.weights[labels])
         return int(np.abs(sums).sum()) - round(_by_chance(self.spread, size, self.total))
-
-
-def _occupied(cells: IntArray | CodeArray, size: int) -> tuple[IntArray, IntArray]:
-    """Cells, and the place of each record among them; of a huge domain the occupied ones."""
-    if size <= _DENSE:
-        return np.arange(size), cells.astype(np.int64)
-    return np.unique(cells, return_inverse=True)
 
 
 def _by_chance(spread: float, size: int, total: float) -> float:
@@ -577,13 +565,9 @@ def _column(entries: Column | list[Any]) -> Column:
 
 def _flat(baskets: list[Any]) -> tuple[list[Any], IntArray]:
     """Items of all baskets one after the other, and the number of the basket of each."""
-    values: list[Any] = []
-    sizes = []
-    for basket in baskets:
-        items = _items(basket)
-        values.extend(items)
-        sizes.append(len(items))
-    return values, np.repeat(np.arange(len(sizes)), np.array(sizes, dtype=np.int64))
+    read = [_items(basket) for basket in baskets]
+    sizes = np.fromiter(map(len, read), np.int64)
+    return list(chain.from_iterable(read)), np.repeat(np.arange(len(read)), sizes)
 
 
 def _items(basket: Any) -> list[Any]:

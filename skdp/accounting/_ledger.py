@@ -432,17 +432,10 @@ def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
     return _new_handle()._enter(ledger._store, ledger._note, purses, ledger.part)
 
 
-class _Uncharged(MemoryStore):
-    """The store of a trial, which keeps nothing."""
-
-    def charge(self, entry: Entry) -> None:
-        pass
-
-
 def for_trial(ledger: Any) -> PrivacyLedger | None:
-    """What a trial has in place of a ledger: nothing to charge, but the same part of the table."""
+    """What a trial has in place of a ledger: a new one without a limit of a part, else none."""
     part = getattr(ledger, "part", None)
-    return part and _new_handle()._enter(_Uncharged(None, ledger.name), part=part)
+    return part and _new_handle()._enter(MemoryStore(None, ledger.name), part=part)
 
 
 def settle(handle: PrivacyLedger) -> None:
@@ -455,10 +448,8 @@ def settle(handle: PrivacyLedger) -> None:
 
 def same_budget(first: PrivacyLedger, second: PrivacyLedger) -> bool:
     """Whether two ledgers are the same: one ledger in memory, or one file."""
-    mine, theirs = first._store, second._store
-    if isinstance(mine, FileStore) and isinstance(theirs, FileStore):
-        return mine.path == theirs.path
-    return mine is theirs
+    mine, theirs = (ledger.path or ledger._store for ledger in (first, second))
+    return mine == theirs
 
 
 def charge(ledger: Any, name: str, loss: PrivacyLoss, **more: Any) -> None:

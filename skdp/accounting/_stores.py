@@ -29,13 +29,12 @@ from ..exceptions import BudgetExceededError, LedgerError
 
 # What Python reads and writes.
 _MOST_DIGITS = 4_300
-NEIGHBOURS = "add or remove one record"
 
 
 def neighbours(max_rows_per_id: int | None = None) -> str:
     """What a guarantee protects: one record, or one person with a bound on the records."""
     if max_rows_per_id is None:
-        return NEIGHBOURS
+        return "add or remove one record"
     return f"add or remove one person ({at_most(max_rows_per_id)})"
 
 
@@ -348,13 +347,13 @@ class FileStore:
     def __init__(self, path: Path, total: Fraction | None, name: str | None) -> None:
         self.path = path
         self._header: tuple[str, Fraction] | None = None
-        if self._to_create(total):
-            with self._connect("rwc") as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                # Under the lock: another process may have been faster.
-                if path.stat().st_size == 0:
-                    self._write_schema(connection, str(total), name)
-                connection.execute("COMMIT")
+        if path.exists() and not path.is_file():
+            raise LedgerError(
+                f"{str(path)!r} is a directory or a device; a ledger is a file. Nothing was spent. "
+                "Give the path of a file."
+            )
+        if not path.exists() or path.stat().st_size == 0:
+            self._create(total, name)
         with self._transaction() as connection:
             self._check_balance(connection)
         if total not in (None, self.total):
@@ -372,23 +371,20 @@ class FileStore:
                 stacklevel=3,
             )
 
-    def _to_create(self, total: Fraction | None) -> bool:
-        """Whether there is no ledger yet; LedgerError if there can be none."""
-        path = self.path
-        if path.exists() and not path.is_file():
-            raise LedgerError(
-                f"{str(path)!r} is a directory or a device; a ledger is a file. Nothing was spent. "
-                "Give the path of a file."
-            )
-        if path.exists() and path.stat().st_size > 0:
-            return False
+    def _create(self, total: Fraction | None, name: str | None) -> None:
+        """Begin a ledger; LedgerError if its total is not given."""
         if total is None:
             raise LedgerError(
-                f"There is no ledger at {str(path)!r}. If these records were released before, find "
-                "it: a new one forgets what was spent. To start one, give the total budget: "
+                f"There is no ledger at {str(self.path)!r}. If these records were released before, "
+                "find it: a new one forgets what was spent. To start one, give the total budget: "
                 "PrivacyLedger(epsilon, path=...)."
             )
-        return True
+        with self._connect("rwc") as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            # Under the lock: another process may have been faster.
+            if self.path.stat().st_size == 0:
+                self._write_schema(connection, str(total), name)
+            connection.execute("COMMIT")
 
     def _check_balance(self, connection: sqlite3.Connection) -> None:
         """Refuse a damaged file, or one whose balance is not the sum of its charges."""

@@ -77,33 +77,26 @@ class Blue:
         s = tree.fold_up(v, lambda nodes, C: _combined(C, v[nodes]))
         self._subtree = s
         self._infinite = np.isinf(s)
-        some = bool(self._infinite.any())
         # C without infinite terms, and how many there are.
-        known = tree.child_sums(np.where(self._infinite, 0.0, s) if some else s)
-        unknown = np.broadcast_to(0.0, s.shape)
-        if some:
-            unknown = tree.child_sums(self._infinite.astype(np.float64))
-        C = np.where(unknown > 0, np.inf, known) if some else known
+        known = tree.child_sums(np.where(self._infinite, 0.0, s))
+        unknown = tree.child_sums(self._infinite.astype(np.float64))
+        C = np.where(unknown > 0, np.inf, known)
         # z = keep c + (1 - keep) y
         keep = C + v
         exact = keep == 0
         with np.errstate(invalid="ignore", divide="ignore"):
             np.divide(v, keep, out=keep)
-        if some:
-            keep[np.isinf(C)] = 0.0
+        keep[np.isinf(C)] = 0.0
         keep[~self.measured | exact] = 1.0
         keep[tree.is_leaf & self.measured] = 0.0
         self._keep = keep
         share = known[tree.above]
         with np.errstate(invalid="ignore", divide="ignore"):
             np.divide(s, share, out=share)
-        exact = ~tree.is_leaf & (known == 0)
-        if exact.any():
-            # Exact siblings do not move.
-            share[exact[tree.above]] = 0.0
-        if some:
-            several = unknown[tree.above]
-            share = np.where(several > 0, self._infinite / np.maximum(several, 1.0), share)
+        # Exact siblings do not move.
+        share[(known == 0)[tree.above]] = 0.0
+        several = unknown[tree.above]
+        share = np.where(several > 0, self._infinite / np.maximum(several, 1.0), share)
         share[0] = 0.0
         self._share = share
         self._known, self._unknown = known, unknown
@@ -136,9 +129,7 @@ class Blue:
         estimates, variances : ndarray of float64, shape (n_nodes,)
         """
         y = as_values(self.tree, self.measured, values)
-        z = 1.0 - self._keep
-        z *= y
-        return self.tree.sum_up(z, gain=self._keep, out=z), self._subtree
+        return self.tree.sum_up((1.0 - self._keep) * y, gain=self._keep), self._subtree
 
     def estimate(self, values: ArrayLike) -> FloatArray:
         """Consistent estimates of all nodes.
@@ -189,12 +180,8 @@ class Blue:
     def _spread(self, slope: FloatArray) -> FloatArray:
         """slope_u - slope_parent, exactly 0 where infinite siblings agree."""
         difference = slope - slope[self.tree.above]
-        infinite = np.flatnonzero(self._infinite)
-        if len(infinite):
-            small = 1e-12 * np.abs(slope[infinite])
-            difference[infinite] = np.where(
-                np.abs(difference[infinite]) <= small, 0.0, difference[infinite]
-            )
+        alike = np.abs(difference) <= 1e-12 * np.abs(slope)
+        difference[alike & column(self._infinite, slope.ndim)] = 0.0
         return difference
 
     def _scaled(self, weights: ArrayLike) -> FloatArray:
@@ -319,34 +306,23 @@ class Blue:
 
 def as_variances(tree: Tree, variances: ArrayLike) -> FloatArray:
     """Noise variances as floats; ValueError if one is negative or NaN, or their number is wrong."""
-    v = np.array(variances, dtype=np.float64)
-    if v.shape != (tree.n_nodes,):
+    v = tree.per_node(variances, "variances")
+    bad = np.flatnonzero(~(v >= 0))
+    if len(bad):
         raise ValueError(
-            f"variances must have one entry for each of the {tree.n_nodes} nodes, got shape "
-            f"{v.shape}."
-        )
-    if not (v >= 0).all():
-        bad = int(np.flatnonzero(~(v >= 0))[0])
-        raise ValueError(
-            f"variances must not be negative or NaN, got {v[bad]} at node {bad}. Use infinity "
-            "for a node that was not measured and 0 for an exact count."
+            f"variances must not be negative or NaN, got {v[bad[0]]} at node {bad[0]}. Use "
+            "infinity for a node that was not measured and 0 for an exact count."
         )
     return v
 
 
 def as_values(tree: Tree, measured: BoolArray, values: ArrayLike) -> FloatArray:
     """Values as floats, 0 where nothing was measured; ValueError if one is not finite."""
-    y = np.asarray(values, dtype=np.float64)
-    if y.shape != (tree.n_nodes,):
+    y = np.where(measured, tree.per_node(values, "values"), 0.0)
+    bad = np.flatnonzero(~np.isfinite(y))
+    if len(bad):
         raise ValueError(
-            f"values must have one entry for each of the {tree.n_nodes} nodes, got shape {y.shape}."
-        )
-    if not measured.all():
-        y = np.where(measured, y, 0.0)
-    if not np.isfinite(y).all():
-        bad = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(
-            f"The value of node {bad} is {y[bad]}; every node with a finite variance needs a "
+            f"The value of node {bad[0]} is {y[bad[0]]}; every node with a finite variance needs a "
             "finite value."
         )
     return y
@@ -359,10 +335,7 @@ def _combined(C: FloatArray, v: FloatArray) -> FloatArray:
         np.divide(C, s, out=s)
         s *= v
     # NaN results from an infinite variance, or from two exact values.
-    special = np.isnan(s)
-    if special.any():
-        s[special] = np.where(np.isinf(C), v, C)[special]
-    return s
+    return np.where(np.isnan(s), np.where(np.isinf(C), v, C), s)
 
 
 # --- consistent counts without negative ones: projections onto simplices, from the top down
@@ -510,17 +483,13 @@ def gblue(
     y = as_values(tree, np.isfinite(v), values)
     hidden = np.isinf(v) & ~tree.is_leaf
     kept, short = _without_hidden(tree, hidden)
-    h, n_sweeps = _sweep(short, y[kept], v[kept], bool(hidden[0]), tol, max_sweeps)
     start = np.zeros(tree.n_nodes)
-    start[kept] = h
-    start[hidden] = 0.0
+    start[kept], n_sweeps = _sweep(short, y[kept], v[kept], tol, max_sweeps)
     return tree.sum_up(start, gain=hidden.astype(np.float64)), n_sweeps
 
 
 def _without_hidden(tree: Tree, hidden: BoolArray) -> tuple[IntArray, Tree]:
     """The tree without its unmeasured inner nodes (but with the root), and the nodes kept."""
-    if not hidden[1:].any():
-        return np.arange(tree.n_nodes), tree
     parent, skipped = tree.parent.tolist(), hidden.tolist()
     for node in range(1, tree.n_nodes):
         above = parent[node]
@@ -537,11 +506,9 @@ def _without_hidden(tree: Tree, hidden: BoolArray) -> tuple[IntArray, Tree]:
 
 
 def _sweep(
-    tree: Tree, h: FloatArray, v: FloatArray, free_root: bool, tol: float, max_sweeps: int
+    tree: Tree, h: FloatArray, v: FloatArray, tol: float, max_sweeps: int
 ) -> tuple[FloatArray, int]:
-    """Sweeps of local corrections until every family agrees within ``tol``."""
-    if tree.n_nodes == 1:
-        return h, 0
+    """Sweeps of local corrections of ``h`` until every family agrees within ``tol``."""
     total = tree.child_sums(v) + v
     infinite = np.isinf(v).astype(np.float64)
     n_infinite = tree.child_sums(infinite)
@@ -553,12 +520,8 @@ def _sweep(
         up = np.where(n_infinite > 0, 0.0, v / total)
     # Families of exact counts are not corrected, nor is a root that was not measured.
     down, up = np.nan_to_num(down), np.nan_to_num(up)
-    parents = ~tree.is_leaf & (total > 0)
-    if free_root:
-        parents[0] = False
-        down[above == 0] = 0.0
-        up[0] = 0.0
-    h = h.copy()
+    parents = ~tree.is_leaf & (total > 0) & np.isfinite(v)
+    down[np.isinf(v)[above]] = 0.0
     down = np.concatenate([[0.0], down])
     for n_sweeps in range(max_sweeps + 1):
         gaps = h - tree.child_sums(h)

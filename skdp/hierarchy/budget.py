@@ -72,12 +72,7 @@ class Workload:
 
     def positions(self, length: int, n_bins: int, limit: int) -> IntArray:
         """First bins of up to ``limit`` ranges of a length, spread evenly but irregularly."""
-        free = n_bins - length + 1
-        if self.anchored:
-            return np.zeros(1, dtype=np.int64)
-        if free <= limit:
-            return np.arange(free)
-        return _irregular(free, limit)
+        return _irregular(1 if self.anchored else n_bins - length + 1, limit)
 
 
 def as_workload(workload: Any, n_bins: int) -> Workload:
@@ -105,7 +100,8 @@ def as_workload(workload: Any, n_bins: int) -> Workload:
         number = max(1, (n_bins - 1).bit_length())
         return _equal([2**i for i in range(number)], power=2.0)
     if is_word(workload, "quantiles"):
-        return _equal(_irregular_lengths(n_bins), anchored=True)
+        # Up to 1,024 lengths, which do not favour edges of a tree.
+        return _equal(np.unique(1 + _irregular(n_bins, 1024)).tolist(), anchored=True)
     if is_word(workload, "all"):
         lengths = _spread_lengths(n_bins)
         frequency = np.array([n_bins - length + 1 for length in lengths], dtype=np.float64)
@@ -136,18 +132,14 @@ def _spread_lengths(longest: int) -> list[int]:
     return [1 + int((i + 0.5) * longest / n) for i in range(n)]
 
 
-def _irregular_lengths(longest: int) -> list[int]:
-    """All lengths in 1..longest, or 1,024 that do not favour edges of a tree."""
-    few = longest <= 1024
-    return np.unique(np.arange(longest) + 1 if few else 1 + _irregular(longest, 1024)).tolist()
-
-
 def _irregular(size: int, limit: int) -> IntArray:
-    """Numbers below ``size``, spread evenly but not regularly.
+    """Numbers below ``size``: all, or ``limit`` of them, spread evenly but not regularly.
 
-    They are multiples of the golden ratio: regular steps would fall on the edges of a tree, or
+    These are multiples of the golden ratio: regular steps would fall on the edges of a tree, or
     beside them.
     """
+    if size <= limit:
+        return np.arange(size)
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     return ((np.arange(1, limit + 1) * golden % 1.0) * size).astype(np.int64)
 
@@ -245,11 +237,9 @@ def cube_root_shares(tree: Tree, costs: ArrayLike) -> FloatArray:
     ValueError
         If a cost is negative or not finite.
     """
-    c = np.asarray(costs, dtype=np.float64)
-    if c.shape != (tree.n_nodes,) or not (np.isfinite(c) & (c >= 0)).all():
-        raise ValueError(
-            f"costs must hold a finite non-negative number for each of the {tree.n_nodes} nodes."
-        )
+    c = tree.per_node(costs, "costs")
+    if not (np.isfinite(c) & (c >= 0)).all():
+        raise ValueError("costs must hold finite non-negative numbers.")
     # The optimum of a subtree with budget E is F / E^2, and F of a parent follows from those of
     # its children by minimising over the parent's own share.
     root = np.cbrt(c)
@@ -260,7 +250,7 @@ def cube_root_shares(tree: Tree, costs: ArrayLike) -> FloatArray:
     taken[tree.is_leaf] = 1.0
     start = np.zeros(tree.n_nodes)
     start[0] = 1.0
-    available = tree.spread_down(start, 1.0 - taken[np.maximum(tree.parent, 0)])
+    available = tree.spread_down(start, 1.0 - taken[tree.above])
     return available * taken
 
 
@@ -524,11 +514,7 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> IntArray:
         If a share is negative or not finite, a path spends more than 1, or some path has no
         measured node at all.
     """
-    s = np.asarray(shares, dtype=np.float64)
-    if s.shape != (tree.n_nodes,):
-        raise ValueError(
-            f"shares must hold a number for each of the {tree.n_nodes} nodes, got shape {s.shape}."
-        )
+    s = tree.per_node(shares, "shares")
     wrong = np.flatnonzero(~(np.isfinite(s) & (s >= 0)))
     if wrong.size:
         raise ValueError(
@@ -692,8 +678,6 @@ def _grouped(
     w: FloatArray, v: FloatArray, number: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Distinct (weight, variance) terms, how often each occurs, and the variance of the rest."""
-    if len(w) == 0:
-        return w, v, w, 0.0
     power = number * (w**2 * v)
     order = np.argsort(power)
     negligible = np.cumsum(power[order]) < 1e-3 * power.sum()
@@ -715,8 +699,6 @@ def _grouped(
 
 def _reach(w: FloatArray, v: FloatArray, times: FloatArray, alpha: float) -> float:
     """A bound that the standardised sum exceeds with probability at most alpha (Chernoff)."""
-    if len(w) == 0:
-        return 0.0
     largest = float((2.0 * np.arcsinh(np.sqrt(0.5 / v)) / w).min())
     rates = largest * np.linspace(0.02, 0.98, 49)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

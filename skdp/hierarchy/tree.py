@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,20 +63,11 @@ class Tree:
     order: IntArray
 
     def __post_init__(self) -> None:
-        self._keep()
-        _check_tree(self.parent, self.lower, self.upper, self.order)
-
-    def _keep(self) -> None:
-        """Copy the arrays into read-only memory; setting the writeable flag does not help."""
         for name in ("parent", "lower", "upper", "order"):
-            array = np.asarray(getattr(self, name))
-            if array.ndim != 1 or array.dtype.kind not in "iu":
-                raise ValueError(
-                    f"{name} must be a one-dimensional array of integers, got shape {array.shape} "
-                    f"and dtype {array.dtype}."
-                )
-            kept = np.frombuffer(array.astype(np.int64).tobytes(), dtype=np.int64)
-            object.__setattr__(self, name, kept)
+            # Copied into read-only memory; setting the writeable flag does not help.
+            array = _integers(getattr(self, name), name)
+            object.__setattr__(self, name, np.frombuffer(array.tobytes(), dtype=np.int64))
+        _check_tree(self.parent, self.lower, self.upper, self.order)
 
     @classmethod
     def _bare(cls, parent: IntArray) -> Tree:
@@ -103,13 +95,7 @@ class Tree:
         ValueError
             If there is not exactly one root, a parent does not exist, or there is a cycle.
         """
-        given = np.asarray(parent)
-        if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
-            raise ValueError(
-                "parent must be a non-empty one-dimensional array of integers, got shape "
-                f"{given.shape} and dtype {given.dtype}."
-            )
-        given = given.astype(np.int64)
+        given = _integers(parent, "parent")
         order = _level_order(given)
         position = np.empty(len(given), dtype=np.int64)
         position[order] = np.arange(len(given))
@@ -251,6 +237,16 @@ class Tree:
         lower = self.spread_down(shift).astype(np.int64)
         return lower, lower + width.astype(np.int64)
 
+    def per_node(self, values: ArrayLike, name: str) -> FloatArray:
+        """A copy of one float for each node; ValueError if there are more or fewer."""
+        found = np.array(values, dtype=np.float64)
+        if found.shape != (self.n_nodes,):
+            raise ValueError(
+                f"{name} must have one entry for each of the {self.n_nodes} nodes, got shape "
+                f"{found.shape}."
+            )
+        return found
+
     # -- the two sweeps that all algorithms use
 
     def sum_up(
@@ -258,8 +254,6 @@ class Tree:
         start: FloatArray,
         weight: FloatArray | None = None,
         gain: FloatArray | None = None,
-        *,
-        out: FloatArray | None = None,
     ) -> FloatArray:
         """Solve ``x[v] = start[v] + gain[v] * sum over children u of weight[u] * x[u]``.
 
@@ -268,15 +262,12 @@ class Tree:
         start : ndarray of float64, shape (n_nodes,) or (n_nodes, m)
         weight, gain : ndarray of float64, shape (n_nodes,), optional
             Ones by default.
-        out : ndarray, optional
-            ``start`` itself, to overwrite it: large temporary arrays take most of the time.
 
         Returns
         -------
         ndarray of the shape of ``start``
         """
-        if out is None:
-            out = np.array(start, dtype=np.float64)
+        out = np.array(start, dtype=np.float64)
         for family in reversed(self.families):
             below = out[family.children]
             if weight is not None:
@@ -353,8 +344,6 @@ class Tree:
             raise ValueError(
                 f"Weights must have one row for each of the {self.n_bins} bins, got {len(weights)}."
             )
-        if len(self.leaves) == self.n_bins:
-            return weights
         sums = np.add.reduceat(weights, self.lower[self.leaves], axis=0)
         return sums / column(self.leaf_widths, weights.ndim)
 
@@ -366,10 +355,20 @@ class Tree:
         return np.maximum(covered, 0.0) / (high - low)
 
 
+def _integers(values: ArrayLike, name: str) -> IntArray:
+    array = np.asarray(values)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} must be a non-empty one-dimensional array of integers, got shape "
+            f"{array.shape} and dtype {array.dtype}."
+        )
+    return array.astype(np.int64)
+
+
 def _check_tree(parent: IntArray, lower: IntArray, upper: IntArray, order: IntArray) -> None:
     """Raise ValueError unless the arrays are a tree of tiles in level order; linear time."""
     n = len(parent)
-    if n == 0 or not n == len(lower) == len(upper) == len(order):
+    if not n == len(lower) == len(upper) == len(order):
         raise ValueError(
             "parent, lower, upper and order must have one entry for each node, got "
             f"{n}, {len(lower)}, {len(upper)} and {len(order)}."
@@ -415,8 +414,7 @@ def _level_order(parent: IntArray) -> NDArray[Any]:
     roots = np.flatnonzero(parent == -1)
     if len(roots) != 1:
         raise ValueError(
-            f"A tree needs exactly one root (parent -1), found {len(roots)}"
-            + (f": nodes {roots[:5].tolist()}." if len(roots) else "; is there a cycle?")
+            f"A tree needs exactly one root (parent -1), found {len(roots)}: {roots[:5].tolist()}."
         )
     wrong = np.flatnonzero((parent < -1) | (parent >= n))
     if wrong.size:
@@ -503,12 +501,7 @@ def level_tree(n_bins: int, counts: Sequence[int]) -> Tree:
     """
     n = as_integer(n_bins, "n_bins", 1)
     levels = sorted({1, n, *(int(count) for count in counts)})
-    inner = levels[:-1]
-    if (
-        levels[0] < 1
-        or levels[-1] > n
-        or any(b % a for a, b in zip(inner, inner[1:], strict=False))
-    ):
+    if levels[0] < 1 or levels[-1] > n or any(b % a for a, b in pairwise(levels[:-1])):
         raise ValueError(
             f"counts must lie in 1..{n} and each divide the next (the number of bins excepted), "
             f"got {list(counts)}."

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator
 
+from .._keys import positions_of as places_of
 from .._random import (
     copied,
     noise_source,
@@ -34,7 +35,7 @@ from ._metrics import (
     Take,
     answers_of,
     as_metric,
-    class_positions,
+    classes_of,
     draw_places,
     no_answers,
     true_rows,
@@ -142,24 +143,21 @@ def prepaid_clones(
     for them.
     """
     twins = [clone(estimator) for estimator in estimators]
-    if book is None:
-        with composed():
-            yield twins
-        return
-    handle = prepaid(book, epsilon)
+    handle = None if book is None else prepaid(book, epsilon)
     for twin in twins:
         twin.set_params(**dict.fromkeys(ledgers(twin), handle))
         for step in walk(twin):
             # A frozen release is the caller's own object, and not fitted again.
             frozen = hasattr(step.estimator, "privacy_loss_")
-            bare = getattr(step.estimator, "ledger", handle) is None
+            bare = getattr(step.estimator, "ledger", "none to set") is None
             if step.verdict == PRIVATE and bare and not frozen:
                 step.estimator.set_params(ledger=handle)
     try:
         with composed():
             yield twins
     finally:
-        settle(handle)
+        if handle is not None:
+            settle(handle)
 
 
 class PrivateKFold(HidesSeed, BaseCrossValidator):
@@ -333,16 +331,13 @@ def private_cross_val_score(
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
     with prepaid_clones([estimator], book, k * per_fit) as (paid,):
-        guesses, models = _predict_each_fold(folds, paid, X, labels, take, asked)
-    # Declared, and so the same in all folds.
-    classes = getattr(models[-1], "classes_", ()) if models else ()
-    asked = asked.for_models(models)
-    return asked.release(Scored(labels, guesses, class_positions(classes)), exact, source)
+        scored, models = _predict_each_fold(folds, paid, X, labels, take, asked)
+    return asked.for_models(models).release(scored, exact, source)
 
 
 def _predict_each_fold(
     folds: PrivateKFold, paid: Any, X: Any, labels: Labels, take: Take, metric: Metric
-) -> tuple[Labels, list[Any]]:
+) -> tuple[Scored, list[Any]]:
     """The prediction for each row by the model that was not trained on it, and the models."""
     places, predicted, failure = draw_places(len(labels)), [], None
     for train, test in folds.split(X):
@@ -357,14 +352,14 @@ def _predict_each_fold(
                 # Whether it is raised, and its text, depend on the release of its fold only.
                 warn_after_charge(f"{error} The rows of this fold count as wrong.")
                 continue
-            n_classes = len(getattr(model, "classes_", ()))
-            found = answers_of(model, metric.method, take, test, places[test], n_classes)
+            found = answers_of(model, metric.method, take, test, places[test])
             predicted.append((test, found, model))
-    if failure is not None and metric.needs_classes and not predicted:
+    if failure is not None and metric.needs == "labels" and not predicted:
         raise failure
     models = [model for *_, model in predicted]
-    n_classes = len(getattr(models[-1], "classes_", ())) if models else 0
-    guesses = no_answers(metric.method, len(labels), n_classes)
+    # Declared, and so the same in all folds.
+    classes = classes_of(models[-1]) if models else []
+    guesses = no_answers(metric.method, len(labels), len(classes))
     for test, found, _ in predicted:
         guesses[test] = found
-    return guesses, models
+    return Scored(labels, guesses, places_of(classes)), models

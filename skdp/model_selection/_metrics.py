@@ -81,9 +81,12 @@ def no_answers(method: str, n_rows: int, n_classes: int = 0) -> Labels:
     return np.full(shape, np.nan, dtype=object if method == "predict" else np.float64)
 
 
-def answers_of(
-    model: Any, method: str, take: Take, rows: IntArray, places: IntArray, n_classes: int = 0
-) -> Labels:
+def classes_of(model: Any) -> list[Any]:
+    """The labels of a fitted model; none where it has none."""
+    return np.asarray(getattr(model, "classes_", ())).tolist()
+
+
+def answers_of(model: Any, method: str, take: Take, rows: IntArray, places: IntArray) -> Labels:
     """What a method of ``model`` gives for each row, NaN for a row that it gives nothing for.
 
     Parameters
@@ -96,8 +99,6 @@ def answers_of(
         Positions of the rows to predict.
     places : ndarray of int
         From `draw_places`, for these rows.
-    n_classes : int, default=0
-        Columns that ``predict_proba`` must give.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def answers_of(
     # places. No exception and no warning leaves. Assumption: the model treats the rows of a table
     # of this fixed size independently of each other, and equal tables equally. For that, every
     # table finds the generators of the process in the same state; how far they went is undone.
-    guesses = no_answers(method, len(rows), n_classes)
+    guesses = no_answers(method, len(rows), len(classes_of(model)))
 
     def answers(table: IntArray) -> Labels | None:
         found = getattr(model, method)(take(table))
@@ -188,8 +189,6 @@ _METRICS = {
 }
 _LOSSES = {f"neg_{name}": name for name, (*_, sums) in _METRICS.items() if sums == "losses"}
 _NAMES = {name: name for name in _METRICS} | _LOSSES
-# Of whole rows, without labels; the first for searches only.
-OF_ROWS = ("log_likelihood", "nicv")
 
 
 # --- parameters
@@ -229,9 +228,8 @@ class Scored(NamedTuple):
 
 def scored_by(model: Any, metric: Metric, labels: Labels, take: Take, places: IntArray) -> Scored:
     """What a fitted model says of all true rows."""
-    classes, everyone = getattr(model, "classes_", ()), np.arange(len(labels))
-    guess = answers_of(model, metric.method, take, everyone, places, len(classes))
-    return Scored(labels, guess, class_positions(classes))
+    guess = answers_of(model, metric.method, take, np.arange(len(labels)), places)
+    return Scored(labels, guess, places_of(classes_of(model)))
 
 
 def label_positions(labels: Any) -> dict[Key, int]:
@@ -241,11 +239,6 @@ def label_positions(labels: Any) -> dict[Key, int]:
     if len(names) < 2 or len(positions) < len(names):
         raise ValueError(f"labels must be a list of at least two different labels, got {names!r}.")
     return positions
-
-
-def class_positions(classes: Any) -> dict[Key, int]:
-    """Position of each label of a model."""
-    return places_of(np.asarray(classes).tolist())
 
 
 def as_metric(
@@ -302,14 +295,9 @@ class Metric:
     level: float
 
     @property
-    def needs_classes(self) -> bool:
-        """Whether the metric needs the list of labels."""
-        return self.needs == "labels"
-
-    @property
     def reads_labels(self) -> bool:
         """Whether it compares with labels; otherwise it scores whole rows."""
-        return self.name not in OF_ROWS
+        return self.method != "score_samples"
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
@@ -324,7 +312,7 @@ class Metric:
                 f"The metric {self.name!r} is of DPKMeans, which has a public box and centres; "
                 f"{type(model).__name__} has none."
             )
-        if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
+        if self.needs == "labels" and not (hasattr(model, "classes_") or is_classifier(model)):
             raise TypeError(
                 f"The metric {self.name!r} is of labels; {type(model).__name__} is no classifier."
             )
@@ -352,9 +340,8 @@ class Metric:
         if self.method == "predict":
             answers = positions_of(guess, positions)
             counts = predicted_counts(found, answers, len(positions), epsilon, source)
-            # Its last column is of labels not declared.
-            matrix, formula = Noisy(counts.astype(float), epsilon), _OF_MATRIX[self.name]
-            return with_interval(lambda arrays: formula(arrays[0]), [matrix], level)
+            formula = f1 if self.name == "f1" else balanced_accuracy
+            return with_interval(lambda arrays: formula(arrays[0]), [counts], level)
         scores = guess[:, -1:] if len(positions) == 2 else guess
         return mean_area(one_against_others(scores, found, epsilon, source), level)
 
@@ -452,10 +439,6 @@ class Noisy:
         more, less = (np.floor(rng.standard_exponential(shape) / rate) for _ in range(2))
         return (more - less) / self.steps
 
-    def samples(self, draws: int, rng: np.random.Generator) -> FloatArray:
-        """Counts of other samples of rows of the same population."""
-        return rng.poisson(np.maximum(self.values, 0.0), (draws, *self.values.shape)).astype(float)
-
 
 # From arrays, with one more axis in front or without, to one number for each.
 Statistic: TypeAlias = Callable[[Sequence[FloatArray]], FloatArray]
@@ -498,7 +481,9 @@ def with_interval(
     if sampling_std is None:
         for place, part in enumerate(parts):
             drawn = [np.broadcast_to(each, (_DRAWS, *each.shape)) for each in values]
-            drawn[place] = part.samples(_DRAWS, rng)
+            # Counts of other samples of rows of the same population.
+            rates = np.maximum(part.values, 0.0)
+            drawn[place] = rng.poisson(rates, drawn[place].shape).astype(float)
             sampling += float(statistic(drawn).std())
     # A quotient of noisy numbers may have no standard deviation: its tails are cut off.
     spread = float(np.hypot(np.clip(errors, *np.quantile(errors, _TAILS)).std(), resolution))
@@ -548,15 +533,14 @@ def balanced_accuracy(matrix: FloatArray) -> FloatArray:
 
 
 def f1(matrix: FloatArray) -> FloatArray:
-    """F1 of the second of two labels; of more labels the mean over all."""
+    """F1 of the second of two labels; of more labels the mean over all.
+
+    The last column of a matrix is of labels not declared.
+    """
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
     predicted = matrix.sum(-2)[..., : right.shape[-1]]
     each = 2.0 * right / np.maximum(matrix.sum(-1) + predicted, 1.0)
     return np.asarray(each[..., 1] if each.shape[-1] == 2 else each.mean(-1))
-
-
-# By the names of metrics.
-_OF_MATRIX = {"balanced_accuracy": balanced_accuracy, "f1": f1}
 
 
 # --- released counts
@@ -594,7 +578,7 @@ def _release_accuracy(
 
 def predicted_counts(
     classes: IntArray, guesses: IntArray, n_labels: int, epsilon: Fraction, source: NoiseSource
-) -> IntArray:
+) -> Noisy:
     """A noisy confusion matrix; its last column is of labels not declared."""
     # Privacy. Released are counts over a public list of cells, empty ones included; one record is
     # in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
@@ -603,13 +587,13 @@ def predicted_counts(
     cell = (classes * (n_labels + 1) + column)[known]
     shape = (n_labels, n_labels + 1)
     exact = np.bincount(cell, minlength=int(np.prod(shape)))
-    noisy: IntArray = discrete_laplace(exact, epsilon, random_state=source).reshape(shape)
-    return noisy
+    noisy = discrete_laplace(exact, epsilon, random_state=source).reshape(shape)
+    return Noisy(noisy.astype(float), epsilon)
 
 
 def one_against_others(
     scores: FloatArray, classes: IntArray, epsilon: Fraction, source: NoiseSource
-) -> list[Counts]:
+) -> list[BinnedScores]:
     """One release of scores by class for two classes, and one for each of more.
 
     A missing score is as wrong as can be.
@@ -624,51 +608,43 @@ def one_against_others(
         found = binned_scores.interval_of(scores[:, k])
         found = np.where(found < 0, np.where(positive, 0, binned_scores.INTERVALS - 1), found)
         known = np.where(classes < 0, -1, positive)
-        binned = binned_scores.release_scores(found, known, part, source)
-        tables.append(Counts(binned, Noisy(binned.counts.astype(float), binned.epsilon)))
+        tables.append(binned_scores.release_scores(found, known, part, source))
     return tables
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Counts of both classes, from a release."""
+def fine_counts(binned: BinnedScores, *, merged: bool = False) -> FloatArray:
+    """Counts of both classes in each public interval, shape (2, INTERVALS).
 
-    binned: BinnedScores
-    noisy: Noisy
-
-    def fine(self, *, merged: bool = False) -> FloatArray:
-        """Counts of both classes in each public interval, shape (2, INTERVALS).
-
-        Within a bin both classes have the shape of the whole. ``merged`` gives what half as many
-        bins would show.
-        """
-        bin_of, within = self.binned.bin_of, self.binned.within
-        fine = self.noisy.values[:, bin_of] * within
-        if not merged:
-            return fine
-        whole = np.maximum(fine.sum(0), 0.0)
-        pair_of = (bin_of[-1] - bin_of) // 2
-        pairs = np.stack([np.bincount(pair_of, weights=row) for row in fine])
-        mass = np.maximum(np.bincount(pair_of, weights=whole), 1e-12)
-        return pairs[:, pair_of] * whole / mass[pair_of]
+    Within a bin both classes have the shape of the whole. ``merged`` gives what half as many bins
+    would show.
+    """
+    bin_of = binned.bin_of
+    fine = binned.counts[:, bin_of] * binned.within
+    if not merged:
+        return fine
+    whole = np.maximum(fine.sum(0), 0.0)
+    pair_of = (bin_of[-1] - bin_of) // 2
+    pairs = np.stack([np.bincount(pair_of, weights=row) for row in fine])
+    mass = np.maximum(np.bincount(pair_of, weights=whole), 1e-12)
+    return pairs[:, pair_of] * whole / mass[pair_of]
 
 
 # --- the order of the scores
 
 
-def mean_area(tables: Sequence[Counts], level: float) -> QueryResult:
+def mean_area(tables: Sequence[BinnedScores], level: float) -> QueryResult:
     """Area under the ROC curve; of several classes, each against the others, the mean."""
 
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
         return np.mean([roc_auc(each[..., 0, :], each[..., 1, :]) for each in arrays], axis=0)
 
     value, halved = (
-        float(np.mean([roc_auc(*table.fine(merged=merged)) for table in tables]))
+        float(np.mean([roc_auc(*fine_counts(table, merged=merged)) for table in tables]))
         for merged in (False, True)
     )
     return with_interval(
         statistic,
-        [table.noisy for table in tables],
+        [Noisy(table.counts.astype(float), table.epsilon) for table in tables],
         level,
         value=value,
         resolution=_LEFT * abs(value - halved),
@@ -842,10 +818,10 @@ def private_score(
     asked = as_metric(metric, domain, level)
     if not asked.reads_labels:
         return _score_of_rows(y, y_true, asked, epsilon, ledger, random_state)
-    if labels is not None and not asked.needs_classes:
+    if labels is not None and asked.needs != "labels":
         raise ValueError(f"labels= is for metrics of declared labels: leave it out for {metric!r}.")
     names = (0, 1) if labels is None else labels
-    positions = label_positions(names) if asked.needs_classes else {}
+    positions = label_positions(names) if asked.needs == "labels" else {}
     scored = asked.method == "predict_proba"
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
     truth = as_labels(y_true, "y_true")

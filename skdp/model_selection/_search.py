@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -28,11 +28,7 @@ from ._metrics import Labels, Metric, Take, as_metric, draw_places, scored_by, t
 
 
 def _offers(method: str) -> Callable[[Any], bool]:
-    def check(self: Any) -> bool:
-        fitted = getattr(self, "best_estimator_", self.estimator)
-        return hasattr(fitted, method)
-
-    return check
+    return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -175,7 +171,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         # Every candidate is checked: one that is trained on a release may carry what others
         # learned.
         prices = [price_of_fit(variant) for variant in variants]
-        shared = self._shares_a_release()
+        shared = self._shares_a_release(candidates)
         fits = prices[0][0] if shared else sum((each for each, _ in prices), Fraction(0))
         book = one_ledger([self.estimator, *variants], self.ledger)
         assumes = as_frame(X).assumes
@@ -209,11 +205,10 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         candidates = list(ParameterGrid(self.param_grid))
         return candidates, [clone(self.estimator).set_params(**params) for params in candidates]
 
-    def _shares_a_release(self) -> bool:
+    def _shares_a_release(self, candidates: list[dict[str, Any]]) -> bool:
         """Whether the candidates differ only in what is trained on the release."""
-        grids = [self.param_grid] if isinstance(self.param_grid, Mapping) else self.param_grid
         return hasattr(self.estimator, "_train_on") and all(
-            key == "estimator" or key.startswith("estimator__") for grid in grids for key in grid
+            key.partition("__")[0] == "estimator" for params in candidates for key in params
         )
 
     def _fit_candidates(self, variants: list[Any], X: Any, y: Any, shared: bool) -> list[Any]:
@@ -291,7 +286,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     def _privacy_steps(self, name: str) -> list[Step]:
         candidates, variants = self._candidates()
-        shared = self._shares_a_release()
+        shared = self._shares_a_release(candidates)
         found: dict[tuple[str, str], list[Step]] = {}
         for place, variant in enumerate(variants):
             for step in walk(variant, child(name, "estimator")):

@@ -13,11 +13,9 @@ from skdp.model_selection import PrivateKFold, private_cross_val_score
 
 
 def test_folds_partition_and_do_not_move_others():
-    folds = PrivateKFold(3)
-    tests = [test for _, test in folds.split(X)]
-    assert sorted(np.concatenate(tests)) == list(range(N))
-    for train, test in PrivateKFold(3).split(X, Y):
-        assert sorted([*train, *test]) == list(range(N))
+    folds = list(PrivateKFold(3).split(X, Y))
+    for rows in (*folds, [test for _, test in folds]):
+        assert sorted(np.concatenate(rows)) == list(range(N))
     # The fold of a record is the same whoever comes behind it: seeded, one row more at the end.
     seeded = PrivateKFold(4, random_state=7)
     first = [set(test) for _, test in seeded.split(X)]

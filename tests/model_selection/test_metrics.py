@@ -128,14 +128,12 @@ def test_scores_tell_their_sampling_error():
 @pytest.mark.parametrize("name", ["accuracy", "log_loss", "f1", "mean_absolute_error", "roc_auc"])
 def test_intervals_cover_and_the_noise_is_there(name):
     source, runs = noise_source(2), 60
-    given = {"epsilon": 0.3, "level": 0.9, "random_state": source}
-    given["metric"] = name
+    given = {"metric": name, "epsilon": 0.3, "level": 0.9, "random_state": source}
+    value, truth = VALUES[name], TRUTH
+    scores = PROBA if name in HIDDEN else (PROBA > 0.5).astype(int)
     if name == "mean_absolute_error":
-        value = VALUES[name]
-        found = [private_score(NUMBERS, GUESS, domain=BOUNDS, **given) for _ in range(runs)]
-    else:
-        value, scores = VALUES[name], PROBA if name in HIDDEN else (PROBA > 0.5).astype(int)
-        found = [private_score(TRUTH, scores, **given) for _ in range(runs)]
+        truth, scores, given["domain"] = NUMBERS, GUESS, BOUNDS
+    found = [private_score(truth, scores, **given) for _ in range(runs)]
     covered = np.mean([one.lower <= value <= one.upper for one in found])
     assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
     errors = np.array([float(one) for one in found]) - value
@@ -147,9 +145,6 @@ def test_intervals_cover_and_the_noise_is_there(name):
 def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
     found = private_score(TRUTH[:40], PROBA[:40], "roc_auc", epsilon=0.1)
     assert (found.lower, found.upper) == (0, 1)
-
-
-# --- odd input
 
 
 # --- by name
