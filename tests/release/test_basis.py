@@ -259,7 +259,7 @@ def test_a_table_leaves_no_more_open_than_its_groups_allow(monkeypatch):
     query = Query(({axis: np.arange(released.shape[axis]) < places[axis] for axis in axes},))
 
     def variance(scale):
-        monkeypatch.setattr(Prior, "scale", lambda self, axes: scale)
+        monkeypatch.setattr(Prior, "distance", lambda self, axes: scale * self.reach(axes))
         again = type(released).from_arrays(released.shape, *released.to_arrays())
         return again.variance([query])[0]
 
