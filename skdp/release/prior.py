@@ -456,8 +456,7 @@ class Prior:
         Counts are asked of numbers that go together: as if drawn by their distance among n pairs,
         which has 3 n / (n + 2) times the mean square. Means and correlations are asked of any.
         """
-        n = len(self._alone)
-        return math.sqrt((n + 2) / (3 * n)) if axes in self._alone else 1.0
+        return math.sqrt((1 + 2 / len(self._alone)) / 3) if axes in self._alone else 1.0
 
     def distance(self, axes: Axes) -> float:
         """The variance u of a set."""

@@ -86,8 +86,7 @@ class Asked:
         """Share of the rows with weight on a column that meets the conditions on the others."""
         if len(self.axes) == 1:
             return np.ones(1)
-        alone = self._model.of_rows((axis,), self._weights)
-        return ratio(self.rows, alone)
+        return ratio(self.rows, self._model.of_rows((axis,), self._weights))
 
     def outside(self, part: Axes) -> Any:
         """How much of an error of some columns meets the conditions on the others, 1 or (n,).
@@ -354,11 +353,10 @@ class Products:
                 each = own[i] if np.array_equal(i, j) else beyond(i, j)
                 found += density[i] * density[j] * each
             if known:
-                variance = model.believed.belief(axes).variance
                 pairs = [
                     coef[:, to[i]] * coef[:, to[j]] for coef, to in zip(coefs, at, strict=True)
                 ]
-                found += under(variance, pairs)
+                found += under(model.believed.belief(axes).variance, pairs)
             return found + lost[i] * lost[j]
 
         return covariance
@@ -371,21 +369,20 @@ class Products:
         allow, and the groups of a table. Of weights that are no shares a covariance is at most the
         product of two spreads, and as likely anything between: both laws hold, and precisions add.
         """
-        model = self.model
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
         shares = [each.shares[at] for each, at in given]
         expected = np.maximum(shares[0] * shares[1], 1e-12)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
-        if axes in model.coefficients.looks:
+        if axes in self.model.coefficients.looks:
             rows, most, far = self._where_cut(axes, members, shares)
         else:
             weights = (each.weights[:, at] for each, at in given)
-            rows = model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
+            rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True))) / expected
             one, other = (each.spread[at] for each, at in given)
             most, far = _most(self.records, first, second), self.records**2 * one * other / 3.0
-        dense, any_pair = np.maximum(rows, first * second / expected), model.believed.any_pair(axes)
-        found = np.where(plain, dense, any_pair)
+        dense = np.maximum(rows, first * second / expected)
+        found = np.where(plain, dense, self.model.believed.any_pair(axes))
         own = np.maximum(found**2 * own, 1e-300)
         found *= np.sqrt(np.where(plain, np.minimum(most / own, 1.0), far / (own + far)))
         return found
@@ -496,8 +493,7 @@ def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) ->
     expected = first * second
     high = np.minimum(first, second) - expected
     low = expected - np.maximum(first + second - 1.0, 0.0)
-    half = np.maximum(records * np.maximum(high, low), 1.0)
-    return half**2 / 3.0
+    return np.maximum(records * np.maximum(high, low), 1.0) ** 2 / 3.0
 
 
 def _inner(first: FloatArray, second: FloatArray, i: IntArray, j: IntArray) -> FloatArray:

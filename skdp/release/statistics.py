@@ -165,8 +165,8 @@ def _spread(statistic: str, drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
     other, square, another, product = more
     found = product - mean * other
     both = np.sqrt(np.maximum(square - mean**2, 0.0) * np.maximum(another - other**2, 0.0))
-    shares = np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0)
-    return {"covariance": found, "spreads": both, "correlation": shares}[statistic], known
+    ratios = np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0)
+    return {"covariance": found, "spreads": both, "correlation": ratios}[statistic], known
 
 
 def _correlation(drawn: FloatArray, own: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -186,9 +186,8 @@ def _correlation(drawn: FloatArray, own: FloatArray) -> tuple[FloatArray, BoolAr
     places = (np.arange(found.shape[1]) + 0.5) / found.shape[1]
     for row in np.flatnonzero(enough).tolist():
         order = np.flatnonzero(possible[row])[np.argsort(found[row, possible[row]])]
-        likely = 1.0 / spread[row, order]
-        shares = (np.cumsum(likely) - likely / 2) / likely.sum()
-        found[row] = np.interp(places, shares, found[row, order])
+        mass = 1.0 / spread[row, order]
+        found[row] = np.interp(places, (np.cumsum(mass) - mass / 2) / mass.sum(), found[row, order])
     return found, known & enough[:, None]
 
 

@@ -95,14 +95,13 @@ def test_ranges_that_end_inside_codes_are_told_from_values():
 def test_beliefs_are_the_posterior_of_one_law():
     """By brute force: each value of u, and each scale of the law of its roots."""
     rng = np.random.default_rng(1)
-    columns = {axis: ColumnBasis(rng.random(8) + 0.1, ladder(8, 8, 8)) for axis in range(3)}
+    columns = {axis: ColumnBasis(rng.random(8) + 0.1, ladder(8, 8, 8)) for axis in range(5)}
     looks, centre = {}, rng.normal(size=(7, 7))
     for pair in itertools.combinations(range(3), 2):
         precision = rng.uniform(0.5, 2.0, (7, 7)) * (rng.random((7, 7)) < 0.9)
         looks[pair] = Look(centre + rng.normal(size=(7, 7)) * 3, precision)
     prior = Prior(50.0, columns, looks, lambda axes: centre, {2: 0.3})
-    values, scales = prior_module._VARIANCES, prior_module.SCALES
-    laws = prior_module._exponential_laws()
+    values, laws = prior_module._VARIANCES, prior_module._exponential_laws()
     np.testing.assert_allclose(laws.sum(axis=1), 1)
 
     def parts(axes, u):
@@ -126,7 +125,6 @@ def test_beliefs_are_the_posterior_of_one_law():
         likely[axes] = np.exp(np.array(logs) - max(logs))
     of_scales = np.prod([[law @ each for law in laws] for each in likely.values()], axis=0)
     law = of_scales / of_scales.sum() @ laws
-    assert len(scales) == len(of_scales)
     for axes in looks:
         shares = likely[axes] * law / (likely[axes] @ law)
         gains = np.array([parts(axes, u)[0] for u in values])
@@ -139,6 +137,8 @@ def test_beliefs_are_the_posterior_of_one_law():
         assert told.u == pytest.approx(shares @ values, rel=1e-3)
     assert prior.unmeasured(2) == pytest.approx(min(np.pi * 0.09, law @ values), rel=1e-6)
     assert prior.unmeasured(1) == pytest.approx(law @ values, rel=1e-6)
+    # Seven pairs have no table.
+    assert prior.any_pair((0, 4)) ** 2 == pytest.approx(9 / 21) and prior.any_pair((0, 1)) == 1
 
 
 def test_what_is_believed_is_as_near_as_it_says():
@@ -259,7 +259,7 @@ def test_a_table_leaves_no_more_open_than_its_groups_allow(monkeypatch):
     query = Query(({axis: np.arange(released.shape[axis]) < places[axis] for axis in axes},))
 
     def variance(scale):
-        monkeypatch.setattr(Prior, "scale", lambda self, axes: scale)
+        monkeypatch.setattr(Prior, "distance", lambda self, axes: scale * self.reach(axes))
         again = type(released).from_arrays(released.shape, *released.to_arrays())
         return again.variance([query])[0]
 

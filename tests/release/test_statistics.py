@@ -14,7 +14,7 @@ import skdp
 from skdp import Categorical, Date, Domain, Numeric, QueryResult, derived
 from skdp.mechanisms import discrete_laplace_variance
 from skdp.mechanisms.laplace import noise_reach
-from skdp.release import Boxes, BoxModel, Intervals, LeafErrorBound, Query
+from skdp.release import Boxes, BoxModel, Intervals, LeafErrorBound, Query, statistics
 
 SEX = Categorical(["F", "M"])
 DOMAIN = Domain(
@@ -113,8 +113,7 @@ def test_groups_have_the_intervals_of_their_queries():
     assert {"std_error", "lower", "upper"} <= set(table.columns)
     assert table.attrs["level"] == 0.95 and table.attrs["guarantee"]
     for row in table.itertuples():
-        query = {"m": [row.m], "s": row.s} if row.m is not None else {"m": [None], "s": row.s}
-        one = release.mean("n", query, return_interval=True)
+        one = release.mean("n", {"m": [row.m], "s": row.s}, return_interval=True)
         assert (row.std_error, row.lower, row.upper) == pytest.approx(
             (one.std, one.lower, one.upper)
         )
@@ -156,8 +155,7 @@ def test_covariances_of_blocks_are_semidefinite_and_those_of_each(name):
         np.testing.assert_allclose(np.diag(covariance), model.variance(block), rtol=1e-6, atol=1e-9)
         if name == "cube":
             # Noise alone is linear.
-            whole = covariance[:2, :2].sum()
-            assert covariance[4, 4] == pytest.approx(whole, rel=1e-6, abs=1e-9)
+            assert covariance[4, 4] == pytest.approx(covariance[:2, :2].sum(), rel=1e-6, abs=1e-9)
     # Arrays that questions share are looked at once.
     first, second = rng.random(shape[0]), rng.random(shape[-1])
     shared = [{0: first}, {0: first, 1: second}][: len(shape)]
@@ -183,8 +181,7 @@ def test_sums_of_noise_leave_what_they_say(slopes, epsilon, tail):
     law = np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(z))
     sums = reduce(np.add.outer, np.maximum(low[:, None] * z, high[:, None] * z))
     chances = reduce(np.multiply.outer, [law] * len(low))
-    variances = np.full(len(low), discrete_laplace_variance(epsilon))
-    found = noise_reach(low, high, variances, tail)
+    found = noise_reach(low, high, np.full(len(low), discrete_laplace_variance(epsilon)), tail)
     assert chances[sums > found + 1e-9].sum() <= 1.15 * tail
     # Nor is it much wider: 15% and one step of a lattice less would leave too much.
     assert chances[sums > 0.85 * found - 1.0].sum() > tail
@@ -211,8 +208,7 @@ def test_records_of_a_box_may_lie_in_any_one_cell():
 
 def test_correlations_that_no_table_has_are_left_out():
     """The spread of a column may be hidden in noise: not every correlation is possible then."""
-    rng, covered, widths = np.random.default_rng(3), 0, []
-    truth = STATISTICS["correlation"][-1]
+    rng, truth, covered, widths = np.random.default_rng(3), STATISTICS["correlation"][-1], 0, []
     for _ in range(100):
         release = gaussian(noisy(rng, 80.0), 6400.0)
         found = release.correlation("n", "m", return_interval=True, level=0.8)
@@ -235,6 +231,14 @@ def test_a_spread_that_noise_hides_does_not_make_a_correlation_small():
         covered += found.lower <= truth <= found.upper
     # Of 95% intervals fewer than 88 hold with a probability of 0.4%.
     assert covered >= 88
+
+
+def test_what_is_not_known_of_a_covariance_goes_with_the_spreads():
+    """Where these are known badly, a correlation near zero is no worse known."""
+    answers, scale = np.array([[1e4, 0, 0, 900, 900, 0.0]]), np.array([[0], [1], [-1], [1.0]])
+    errors = np.diag([0, 0, 0, 300.0, 300, 0.07 * 900])[None] ** 2
+    ends = np.ravel(statistics._simulated("correlation", answers, scale, errors, 1.96))
+    np.testing.assert_allclose(ends, [-0.137, 0.137], rtol=0.05)
 
 
 # --- limits of what is possible
