@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import combinations, pairwise
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from .._random import caller_level
-from .._validation import BoolArray, CodeArray, FloatArray, IntArray
+from .._validation import TINY, BoolArray, CodeArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, single_numbers
 from .basis import Coefficients, ColumnEstimate, Ladder, Look, along
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
@@ -38,8 +38,6 @@ _MOST_TABLES, _AT_ONCE = 128, 1 << 20
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
 _LUMP = 0.3
-# Codes of a column whose covariance is kept as a matrix.
-_FEW = 64
 
 
 # --- records that stand for a release, and draws among them
@@ -399,12 +397,6 @@ class ViewsModel(Release):
         return spread / spread.sum()
 
     @kept
-    def covariance_of(self, axis: int) -> Callable[[FloatArray], FloatArray]:
-        """Covariances of the counts of a column with sums under weights; of few codes a matrix."""
-        of, size = self.columns[axis].covariance, self.shape[axis]
-        return of(np.eye(size)).__matmul__ if size <= _FEW else of
-
-    @kept
     def lumps(self, axis: int) -> FloatArray:
         """Deviations of the parts of codes that a range covers in part.
 
@@ -416,10 +408,35 @@ class ViewsModel(Release):
         larger = np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
         return math.sqrt(_LUMP) * counts * larger
 
+    def leaning(self, axis: int, widths: FloatArray) -> FloatArray:
+        """As `Release.leaning`, from how much neighbouring codes of about one width differ.
+
+        Numbers of few decimals lie at one end of each code, and stand out where codes are narrower
+        than their distances. Those that do are off by half of the width, those that noise may hide
+        by half of that, and the others by no more than in narrower codes.
+        """
+        # Beyond what stands out: of the width, and of narrower codes that were seen.
+        found, part, narrower = np.full(len(widths), 0.5), 0.5, 0.0
+        if axis not in self.columns:
+            return found
+        column, noise = self.columns[axis], np.zeros(len(widths))
+        noise[column.codes] = np.resize(np.repeat(column.scales[-1] / 2.0, 2), len(column.codes))
+        apart, counts = self.lumps(axis) / math.sqrt(_LUMP), np.maximum(column.counts, TINY)
+        levels = np.floor(np.log2(np.maximum(widths, TINY)))
+        for level in np.unique(levels[widths > 0]).tolist():
+            own = levels == level
+            shares = counts[own] / float(counts[own] @ counts[own])
+            seen, most = shares @ apart[own], min(shares @ np.sqrt(apart**2 + noise)[own], 1.0)
+            beyond = np.minimum(part + narrower / widths[own], 0.5)
+            found[own] = (seen + most) / 2.0 + (1.0 - most) * beyond
+            part *= most
+            narrower = most * narrower + (1.0 - most) * float((found * widths)[own].max())
+        return found
+
     @kept
     def of_total(self, axis: int) -> FloatArray:
         """Covariances of the counts of a column with their sum."""
-        return self.covariance_of(axis)(np.ones(self.shape[axis]))
+        return self.columns[axis].covariance(np.ones(self.shape[axis]))
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""

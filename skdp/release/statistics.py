@@ -298,13 +298,13 @@ class Statistics:
         return self.release.answer(asked).reshape(-1, 1 + n_columns) + 0.0  # no minus zero
 
     def _off(self, cases: Cases) -> FloatArray:
-        """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
-
-        Half of how far they may be off: by itself it makes 95% intervals as wide as that.
-        """
-        if not any(each.numbers[0].reach.any() for each in cases.cases[0]):
+        """Standard deviation of sums of numbers that may all lie to one side of their bins."""
+        numbers = [each.numbers[0] for each in cases.cases[0]]
+        if not any(each.reach.any() for each in numbers):
             return np.zeros(len(cases.cases))
-        return np.maximum(self.release.answer(cases.plain([(-1,)])), 0.0) / 2
+        leaning = self.release.leaning(numbers[0].axis, numbers[0].width)
+        asked = [each.times(numbers[0].axis, leaning) for each in cases.plain([(-1,)])]
+        return np.maximum(self.release.answer(asked), 0.0)
 
     # -- functions of sums, by simulation
 
