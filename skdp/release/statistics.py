@@ -44,17 +44,8 @@ def normal_draws(n: int) -> FloatArray:
         length = np.sqrt(-2.0 * np.log(u))
         found += [length * np.cos(2.0 * math.pi * v), length * np.sin(2.0 * math.pi * v)]
     draws = np.concatenate([np.stack(found), -np.stack(found)], axis=1)
-    scaled: FloatArray = draws * (float(ndtri(0.975)) / _ends(draws)[1])[:, None]
+    scaled: FloatArray = draws * (ndtri(0.975) / np.quantile(draws, 0.975, axis=1))[:, None]
     return scaled[:n]
-
-
-def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What leaves a fortieth of each row below and above."""
-    tail = 0.025 * (values.shape[1] - 1)
-    first, part = int(tail), tail % 1.0
-    places = [first, first + 1, -2 - first, -1 - first]
-    a, b, c, d = np.partition(values, places, axis=1)[:, places].T
-    return a + part * (b - a), d - part * (d - c)
 
 
 # --- what an interval is meant to cover
@@ -204,7 +195,8 @@ def _simulated(
         *_, least, most = own = [each[part] for each in scale]
         found, known = of(np.moveaxis(lower[part] @ draws + answers[part, :, None], 1, 0))
         either = np.where(first, least[:, None], most[:, None])
-        low[part], high[part] = _ends(np.where(known, _scaled(found, own), either))
+        drawn = np.where(known, _scaled(found, own), either)
+        low[part], high[part] = np.quantile(drawn, [0.025, 0.975], axis=1)
     return low, high
 
 
@@ -302,7 +294,7 @@ class Statistics:
         numbers = [each.numbers[0] for each in cases.cases[0]]
         if not any(each.reach.any() for each in numbers):
             return np.zeros(len(cases.cases))
-        leaning = self.release.leaning(numbers[0].axis, numbers[0].width)
+        leaning = self.release.leaning(numbers[0].axis, numbers[0].high - numbers[0].low)
         asked = [each.times(numbers[0].axis, leaning) for each in cases.plain([(-1,)])]
         return np.maximum(self.release.answer(asked), 0.0)
 
