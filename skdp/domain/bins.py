@@ -13,13 +13,23 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import CodeArray, FloatArray, IntArray, as_integer, as_list, digits, snapped
+from .._validation import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    as_integer,
+    as_list,
+    digits,
+    snapped,
+)
 from ..exceptions import DomainError
 
 # --- plain values
@@ -37,8 +47,11 @@ MAX_INTEGER = 2**53
 # Where the numbers of bins are divided: a number, and whether before (0) or after it (1). On a grid
 # the number is a place, and all cuts are before it.
 Cut: TypeAlias = tuple[float, int]
-# Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
+# Share of a bin that a single number of a continuous column has: next to nothing, but asked for, or
+# left out of all others. And that of the only number of its bin with so few digits, at which all
+# records of the bin may lie.
 POINT = 1e-12
+ROUNDEST = 2 * POINT
 
 # --- bins: where a range is cut, and the bin of each number
 
@@ -49,6 +62,21 @@ BLOCK = 2**15
 
 # Bin j is ``[edges[j], edges[j + 1])``, the last one closed. The last edge of integers is the one
 # after the largest.
+
+
+def multiples_in(edges: NDArray[Any], step: float) -> FloatArray:
+    """How many multiples of a step each bin holds; of a step beyond the range the one that is 0."""
+    places = edges / min(step, 10.0 * float(np.abs(edges).max()))
+    near = 1e-12 * np.abs(places)
+    ends = np.append(np.ceil(places - near)[:-1], np.floor(places[-1] + near[-1]) + 1.0)
+    found: FloatArray = np.diff(ends)
+    return found
+
+
+def step_of(number: float) -> float:
+    """The largest power of ten that a number is a multiple of, as it is written; of 0 any."""
+    digits = Decimal(repr(number)).normalize().as_tuple()
+    return 10.0 ** int(digits.exponent) if number else math.inf
 
 
 def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
@@ -292,7 +320,12 @@ class Spread:
         return codes, share, share * (left + share / 2 * (right - left))
 
     def between(
-        self, starts: FloatArray, stops: FloatArray, owners: IntArray, n: int
+        self,
+        starts: FloatArray,
+        stops: FloatArray,
+        owners: IntArray,
+        n: int,
+        after: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Share of each bin that lies in the runs of each owner, and that times the mean there.
 
@@ -303,15 +336,18 @@ class Spread:
         owners : ndarray of int, shape (n_runs,)
             Whose runs they are, one of ``n``; those of one are disjoint.
         n : int
+        after : ndarray of shape (2 * n_runs,), default=None
+            Of starts and stops whether the cut is after the number; None: runs are closed.
 
         Returns
         -------
         ndarray of float64, shape (n, n_bins), twice
         """
         shape, (size, sums) = (n, len(self.edges) - 1), self.whole
-        codes, amount, total = self.below(np.concatenate([starts, stops]))
-        sign = np.repeat([-1.0, 1.0], len(starts))
-        places = np.concatenate([owners, owners]) * shape[1] + codes
+        cuts = np.concatenate([starts, stops])
+        codes, amount, total = self.below(cuts)
+        sign, owners = np.repeat([-1.0, 1.0], len(starts)), np.concatenate([owners, owners])
+        places = owners * shape[1] + codes
 
         def added(values: FloatArray) -> FloatArray:
             sums = np.bincount(places, values, math.prod(shape))
@@ -321,12 +357,36 @@ class Spread:
         inside = np.cumsum(added(-sign), axis=1)
         share = (added(sign * amount) + inside * size) / size
         moment = (added(sign * total) + inside * sums) / size
-        # Single numbers.
-        single = (starts == stops) & (self.ends[0] <= starts) & (starts <= self.ends[-1])
-        place, number = (owners[single], codes[: len(starts)][single]), starts[single]
-        share[place] = np.maximum(share[place], POINT)
-        moment[place] = np.where(share[place] > POINT, moment[place], POINT * number)
+        if not self.step:
+            held = (sign > 0) == (np.ones(len(cuts)) if after is None else after > 0)
+            self._with_points(share, moment, owners, codes, cuts, held)
         return share, moment
+
+    def _with_points(
+        self,
+        share: FloatArray,
+        moment: FloatArray,
+        owners: IntArray,
+        codes: IntArray,
+        cuts: FloatArray,
+        held: BoolArray,
+    ) -> None:
+        """Add single numbers to bins without others, and take them from bins with all others.
+
+        A cut at the end of a bin is beside a number that runs hold or do not.
+        """
+        known = share[owners, codes]
+        points = np.where(held, known == 0.0, known == 1.0) & ~np.isin(cuts, self.special)
+        points &= (self.edges[0] <= cuts) & (cuts <= self.edges[-1])
+        at = owners[points], codes[points]
+        numbers, steps = cuts[points], np.array([*map(step_of, cuts[points].tolist())])
+        part = np.full(len(steps), POINT)
+        for step in np.unique(steps):
+            alike = steps == step
+            part[alike & (multiples_in(self.edges, step)[at[1]] == 1)] = ROUNDEST
+        here = held[points]
+        share[at] = np.where(here, part, 1.0 - part)
+        moment[at] = np.where(here, part * numbers, moment[at])
 
     def positions(self, values: NDArray[Any]) -> FloatArray:
         """Numbers in units of bins: bin and share of it that lies below."""

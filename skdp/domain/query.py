@@ -7,6 +7,7 @@ import bisect
 import contextlib
 import difflib
 import functools
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, some
 from .attributes import Attribute, Categorical, Identifier, Numeric
-from .bins import POINT, Cut
+from .bins import ROUNDEST, Cut
 
 # ------------------------------------------------------------------------------------------------
 # Regions: the part of one attribute that a condition covers, as a weight for each code.
@@ -98,8 +99,8 @@ class Region:
         if isinstance(attribute, Numeric):
             found[attribute.bins : attribute.n_values] = attribute.special
             found *= self.weights
-            owner = np.zeros(len(self.cuts) // 2, dtype=np.int64)
-            found[: attribute.bins] = attribute.contents.between(*self.runs, owner, 1)[1][0]
+            owner, after = np.zeros(len(self.cuts) // 2, dtype=np.int64), _after(self.cuts)
+            found[: attribute.bins] = attribute.contents.between(*self.runs, owner, 1, after)[1][0]
             return found
         assert isinstance(attribute, Categorical)
         if any(isinstance(value, str) for value in attribute.categories):
@@ -133,15 +134,23 @@ def weigh(regions: Iterable[Region]) -> None:
         attribute = alike[0].attribute
         found = np.zeros((len(alike), attribute.size))
         if isinstance(attribute, Numeric):
-            cuts = np.array([x for each in alike for x, _ in each.cuts], dtype=np.float64)
+            cuts = [cut for each in alike for cut in each.cuts]
+            numbers = np.array([number for number, _ in cuts], dtype=np.float64)
             owners = np.repeat(np.arange(len(alike)), [len(each.cuts) // 2 for each in alike])
-            shares, _ = attribute.contents.between(cuts[::2], cuts[1::2], owners, len(alike))
+            runs = numbers[::2], numbers[1::2], owners, len(alike), _after(cuts)
+            shares, _ = attribute.contents.between(*runs)
             found[:, : attribute.bins] = shares
         for region, weights in zip(alike, found, strict=True):
             if region.cells:
                 weights[[*region.cells]] = 1.0
             weights.flags.writeable = False
             vars(region)["weights"] = weights
+
+
+def _after(cuts: Sequence[Cut]) -> FloatArray:
+    """Whether cuts are after their number: of the starts of runs, and then of the stops."""
+    found = np.array([after for _, after in cuts], dtype=np.float64)
+    return np.concatenate([found[::2], found[1::2]])
 
 
 def known_values(given: Any, known: Iterable[Any]) -> str:
@@ -636,6 +645,10 @@ class Query(NamedTuple):
         """The query whose answer is the sum of the answers to this and another one."""
         return Query(self.products + other.products)
 
+    def weights(self) -> Iterator[tuple[int, FloatArray]]:
+        """Each column with its weights, in all products."""
+        return itertools.chain.from_iterable(part.items() for part in self.products)
+
     @property
     def cuts(self) -> bool:
         """Whether a code is covered in part."""
@@ -643,12 +656,16 @@ class Query(NamedTuple):
 
     @property
     def at_points(self) -> bool:
-        """Whether it asks for single numbers of a continuous column."""
-        return any(single_numbers(each).any() for each in weights_in([self]))
+        """Whether single numbers of a continuous column matter to it."""
+        return any(at_points(each).any() for each in weights_in([self]))
 
     def mapped(self, of: Callable[[FloatArray], FloatArray]) -> Query:
         """The query with a function of each vector of weights in its place."""
-        parts = ({axis: of(each) for axis, each in part.items()} for part in self.products)
+        return self.replaced(lambda _, weights: of(weights))
+
+    def replaced(self, of: Callable[[int, FloatArray], FloatArray]) -> Query:
+        """The query with a function of each column and its weights in the place of these."""
+        parts = ({axis: of(axis, each) for axis, each in p.items()} for p in self.products)
         return Query(tuple(parts))
 
 
@@ -663,10 +680,33 @@ def is_cut(weights: FloatArray) -> bool:
     return bool(((weights > 0) & (weights < 1)).any())
 
 
-def single_numbers(weights: FloatArray) -> BoolArray:
-    """Of which codes a single number of a continuous column is covered, and no more."""
-    found: BoolArray = (weights > 0) & (weights <= POINT)
-    return found
+def at_points(weights: FloatArray, among: bool | None = None) -> BoolArray:
+    """Of which codes a single number is covered and no more, or all but one; by default either."""
+    alone = (weights > 0) & (weights <= ROUNDEST)
+    others = (weights < 1) & (weights >= 1 - ROUNDEST)
+    return alone | others if among is None else others if among else alone
+
+
+def with_bins(weights: FloatArray) -> FloatArray:
+    """Weights of single numbers with their whole bins, if there are no others; else the same."""
+    return np.ceil(weights) if 0 < weights.max() <= ROUNDEST else weights
+
+
+def plain(weights: FloatArray) -> FloatArray:
+    """Weights in which single numbers do not matter beside others."""
+    return (
+        np.where(at_points(weights), np.rint(weights), weights)
+        if weights.max() > ROUNDEST
+        else weights
+    )
+
+
+def at_roundest(weights: FloatArray, of_one: Any, of_others: Any) -> FloatArray:
+    """Weights with others for the roundest number of a bin, and for all but it; else the same."""
+    one, others = weights == ROUNDEST, weights == 1 - ROUNDEST
+    if not (one | others).any():
+        return weights
+    return np.where(one, of_one, np.where(others, of_others, weights))
 
 
 def parse(query: Any, domain: Any) -> Query:
@@ -686,8 +726,8 @@ def parse(query: Any, domain: Any) -> Query:
         - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
           all categories in it. A special value of a `Numeric` is its cell; with
           ``decimals`` a single number is its share of the bin. On a continuous `Numeric` it has
-          next to no share of its bin: the answer is about 0, and its interval reaches to all that
-          the bin may hold.
+          next to no share of its bin; marginals count the records of the bin at its roundest
+          number, as far as bins without one are empty. The interval reaches to all of the bin.
         - None: the missing cell, if the attribute is nullable.
 
         A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
@@ -696,7 +736,8 @@ def parse(query: Any, domain: Any) -> Query:
         backticks around column names that are not identifiers or are one of these words, ``None``
         for the missing cell. ``~ age == 3`` is ``not age == 3``.
         ``not`` binds first, then ``and``, then ``or``. On a continuous column ``<`` and ``<=`` are
-        the same but for special values. Conditions that contradict each other give weight zero
+        the same but for special values and what marginals know of single numbers. Conditions that
+        contradict each other give weight zero
         everywhere. As in pandas, ``!=``, ``not in`` and ``not`` keep missing values and the
         comparisons drop them. At most 5,000 conditions in the disjoint conjunctions.
     domain : Domain

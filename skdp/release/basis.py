@@ -518,20 +518,24 @@ class ColumnEstimate:
             found -= (np.cumsum(self._lowered, axis=0) ** 2).sum(axis=1)
         return found + np.cumsum(self.restored) ** 2
 
-    def around(self, code: int) -> FloatArray:
-        """Weight 1 for the codes of a block whose records may all lie at one number of a code.
+    def around(self, code: int) -> tuple[FloatArray, float]:
+        """Weight 1 for a block whose records may all lie at one number of a code; its variance.
 
         Inside of a block counts are believed to be even as far as noise hides how they lie, but
-        numbers of few decimals, and favourite ones, lie at a few codes. A finer block is taken only
-        if half of the records of the block would be four standard deviations of its noise.
+        numbers of few decimals, and favourite ones, lie at a few codes. Of the blocks that were
+        measured it is the one that says best how many records there are at most.
         """
-        codes = self.codes
-        place, found = int(np.searchsorted(codes, code)), np.zeros(self.n_codes)
-        blocks = {size: np.arange(len(codes)) // (self.lattice // size) for size in self.variances}
-        held = [codes[block == block[place]] for block in blocks.values()]
-        clear = self.counts[held[0]].sum() >= 8.0 * np.sqrt([*self.variances.values()])
-        found[held[int(np.flatnonzero(clear)[-1]) if clear.any() else 0]] = 1.0
-        return found
+        place, held = int(np.searchsorted(self.codes, code)), {}
+        for size in self.variances:
+            block, found = (
+                np.arange(len(self.codes)) // (self.lattice // size),
+                np.zeros(self.n_codes),
+            )
+            found[self.codes[block == block[place]]] = 1.0
+            held[size] = found
+        most = {n: self.counts @ held[n] + 2.0 * math.sqrt(self.variances[n]) for n in held}
+        size = min(most, key=most.__getitem__)
+        return held[size], self.variances[size]
 
     @cached_property
     def _shares(self) -> FloatArray:

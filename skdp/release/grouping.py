@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -324,6 +325,20 @@ class Cases:
         if key not in self._seen:
             self._seen[key] = of(weights, *how)
         return self._seen[key]
+
+    def mapped(self, of: Callable[[int, FloatArray], FloatArray]) -> Cases:
+        """The same with other weights, a function of columns and weights."""
+        seen = functools.cache(lambda axis, name: of(axis, arrays[name]))
+        arrays = {id(w): w for case in self.cases for one in case for w in one.weights.values()}
+        return Cases(
+            [
+                [
+                    one._replace(weights={a: seen(a, id(w)) for a, w in one.weights.items()})
+                    for one in case
+                ]
+                for case in self.cases
+            ]
+        )
 
     def moments(
         self, terms: Sequence[Powers], centre: FloatArray, scale: FloatArray

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 
 from .._random import caller_level
 from .._validation import TINY, BoolArray, CodeArray, FloatArray, IntArray
-from ..domain.query import Query, Weights, single_numbers
+from ..domain.query import Query, Weights, at_points
 from .basis import Coefficients, ColumnEstimate, Ladder, Look, along
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
 from .model import Release, added, kept, product_of_weights, under
@@ -485,17 +485,25 @@ class ViewsModel(Release):
         prior = f", with a prior: {self.prior}" if self.prior else ""
         return f"the noise, and an estimate of what was not measured{prior}"
 
-    def whole(self, query: Query) -> Query:
-        """The query with all that may lie at single numbers in place of these: blocks of codes."""
+    def ends(self, query: Query) -> tuple[Query, Query, float]:
+        """The query without and with all that may lie at single numbers: blocks of codes.
 
-        def blocks(axis: int, weights: FloatArray) -> FloatArray:
-            points = single_numbers(weights)
-            codes = np.flatnonzero(points).tolist() if axis in self.columns else []
-            around = map(self.columns[axis].around, codes)
-            return np.maximum.reduce([np.where(points, 1.0, weights), *around])
+        And the variance of these as they were measured: a single number follows no law.
+        """
+        variances = []
 
-        parts = ({axis: blocks(axis, each) for axis, each in p.items()} for p in query.products)
-        return Query(tuple(parts))
+        def end(beyond: float) -> Query:
+            def of(axis: int, weights: FloatArray) -> FloatArray:
+                points = at_points(weights, not beyond) & (axis in self.columns)
+                for code in np.flatnonzero(points).tolist():
+                    block, variance = self.columns[axis].around(code)
+                    weights = np.where(block, beyond, weights)
+                    variances.append(variance)
+                return weights
+
+            return query.replaced(of)
+
+        return end(0.0), end(1.0), sum(variances)
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""

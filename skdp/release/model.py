@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._validation import CodeArray, FloatArray
-from ..domain.query import Query, Weights, is_cut, single_numbers, weights_in
+from ..domain.query import Query, Weights, is_cut, plain, weights_in, with_bins
 from .files import Arrays, Facts
 
 
@@ -62,9 +62,12 @@ class Answers(Protocol):
         found: FloatArray = self.covariances([queries])[0]
         return found
 
-    def whole(self, query: Query) -> Query:
-        """The query with all that may lie at single numbers in place of these: their bins."""
-        return query.mapped(lambda each: np.where(single_numbers(each), 1.0, each))
+    def ends(self, query: Query) -> tuple[Query, Query, float]:
+        """The query without and with all that may lie at single numbers: the records of their bins.
+
+        And a variance that the counts of both have at least.
+        """
+        return query, query.mapped(with_bins), 0.0
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off: normal, with their own variance."""
@@ -79,13 +82,14 @@ class Answers(Protocol):
         if not is_cut(weights):
             return Reach(std, below, below, text)
         above = below.copy()
-        if single_numbers(weights).any():
-            # A single number has next to no share of its bin: all that this holds may be there.
-            points = [place for place, query in enumerate(queries) if query.at_points]
+        # A single number has next to no share of its bin: all or nothing of this may be there.
+        points = [place for place, query in enumerate(queries) if query.at_points]
+        if points:
             alone = [queries[place] for place in points]
-            whole = [self.whole(query) for query in alone]
-            above[points] = normal * np.sqrt(self.variance(whole))
-            above[points] += self.answer(whole) - self.answer(alone)
+            least, most, variance = zip(*map(self.ends, alone), strict=True)
+            for side, end, sign in ((below, least, -1.0), (above, most, 1.0)):
+                side[points] = normal * np.sqrt(np.maximum(self.variance(end), variance))
+                side[points] += sign * (self.answer(end) - self.answer(alone))
         text += " Bins covered in part are taken as covered in proportion."
         return Reach(std, below, above, text)
 
@@ -106,7 +110,10 @@ class KnownLaw(Answers, Protocol):
         if not any(cut):
             return self._reach(queries, level)
         least, most = (
-            [query.mapped(to) if each else query for query, each in zip(queries, cut, strict=True)]
+            [
+                query.mapped(plain).mapped(to) if each else query
+                for query, each in zip(queries, cut, strict=True)
+            ]
             for to in (np.floor, np.ceil)
         )
         low, high, value = self._reach(least, level), self._reach(most, level), self.answer(queries)

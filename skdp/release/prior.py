@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from .._validation import FloatArray, IntArray
-from .basis import Axes, Ladder, Look, along
+from .._validation import TINY, FloatArray, IntArray
+from ..domain.bins import multiples_in
+from ..domain.query import Query, at_roundest, with_bins
+from .basis import Axes, ColumnEstimate, Ladder, Look, along
 from .model import kept
 
 # Values of u that a set may have, and scales of the law of their roots.
@@ -27,8 +29,8 @@ SCALES = np.geomspace(0.002, 5.0, 40)
 _THIRD = 0.1
 # Groups by which the distance of a set from what is expected is counted.
 _BINS = 8
-# A condition cuts two codes; shares that differ by less from none and from all are these.
-_MOST_CUT, _WHOLE = 2, 1e-9
+# A condition cuts two codes. What rounding may leave of zero: of weights, and of their variance.
+_MOST_CUT, ROUNDING = 2, 1e-9
 # Sets from which a law is found, and numbers that are computed together.
 _MOST_SETS, _AT_ONCE = 200, 1 << 20
 
@@ -46,7 +48,9 @@ def cut_shares(weights: FloatArray) -> FloatArray:
 
     A range cuts two codes. Weights of more codes are no shares of them, but values.
     """
-    inside = np.where((weights > _WHOLE) & (weights < 1.0 - _WHOLE), weights * (1.0 - weights), 0.0)
+    inside = np.where(
+        (weights > ROUNDING) & (weights < 1.0 - ROUNDING), weights * (1.0 - weights), 0.0
+    )
     ranges = (inside > 0).sum(axis=0) <= _MOST_CUT
     ranges &= (weights.min(axis=0) >= 0) & (weights.max(axis=0) <= 1)
     return inside * ranges
@@ -213,6 +217,133 @@ class ColumnBasis:
         group = np.arange(len(middle)) if few else (_BINS * middle).astype(np.int64)
         ones = np.eye(_BINS)[np.minimum(group, _BINS - 1)]
         return float(np.sqrt((self.features(ones)[0] ** 2).sum(axis=0)).sum())
+
+
+def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> FloatArray:
+    """How much of each code lies at its roundest number: likely, and at least.
+
+    Of numbers of few decimals codes without any are empty, or hold what is spread evenly, by which
+    codes with one number exceed it. How much codes without differ counts as doubt.
+
+    Parameters
+    ----------
+    column : ColumnEstimate
+    edges : ndarray of float64
+        Of the codes that are bins; they come first.
+    quantile : float
+        How many standard deviations what is certain is below what is likely.
+
+    Returns
+    -------
+    ndarray of float64, shape (2, n_codes)
+        0 of codes without a roundest number, and where nothing tells.
+    """
+    n, found = len(edges) - 1, np.zeros((2, column.n_codes))
+    counts, widths, middles = column.counts[:n], np.diff(edges), (edges[1:] + edges[:-1]) / 2.0
+    below = np.append(0.0, np.cumsum(counts))
+    step = 10.0 ** math.ceil(math.log10(np.abs(edges).max()))
+    while not (held := multiples_in(edges, step)).all():
+        ends = np.clip(np.add.outer([-2.0 * step, 2.0 * step], middles), edges[0], edges[-1])
+        first, last = np.interp(ends, edges, below)
+        even = np.maximum(last - first, 0.0) / (ends[1] - ends[0]) * widths
+        without, expected = held == 0, even[held == 0]
+        if expected.sum() > 0:
+            weights = np.zeros(column.n_codes)
+            weights[:n] = without / expected.sum()
+            share = min(max(float(counts @ weights[:n]), 0.0), 1.0)
+            doubt = ((counts[without] - share * expected) ** 2).sum() / (expected**2).sum()
+            most = share + quantile * math.sqrt(float(column.variance(weights)) + doubt)
+            spread = np.multiply.outer([share, most], even / np.maximum(counts, TINY))
+            found[:, :n] = np.maximum(found[:, :n], np.where(held == 1, 1.0 - spread, 0.0))
+        step /= 10.0
+    return found
+
+
+class Settled(NamedTuple):
+    """Queries with what lies at the roundest numbers of bins in place of next to nothing.
+
+    Attributes
+    ----------
+    likely, least, most, rounded : sequence of Query
+        With what is expected there, at least and at most; and with all or nothing of the bin.
+        Where nothing is certain all but the first are as asked.
+    variances : ndarray of float64
+        Of the counts of these bins as they were measured: spikes follow no law.
+    """
+
+    likely: Sequence[Query]
+    least: Sequence[Query]
+    most: Sequence[Query]
+    rounded: Sequence[Query]
+    variances: FloatArray
+
+
+class Roundest:
+    """What lies at the roundest numbers of bins.
+
+    Parameters
+    ----------
+    columns : mapping of int to ColumnEstimate
+        Of other columns nothing is known.
+    edges : callable
+        Edges of the bins of a column.
+    quantile : float
+        As in `at_numbers`.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[int, ColumnEstimate],
+        edges: Callable[[int], FloatArray],
+        quantile: float,
+    ) -> None:
+        self._columns, self._edges, self._quantile = columns, edges, quantile
+
+    @kept
+    def _shares(self, axis: int) -> FloatArray:
+        if axis not in self._columns:
+            return np.zeros((2, 1))
+        return at_numbers(self._columns[axis], self._edges(axis), self._quantile)
+
+    def _told(self, axis: int, weights: FloatArray) -> tuple[list[FloatArray], float]:
+        likely, least = self._shares(axis)
+        shares = (likely, 1 - likely), (least, 0.0), (1.0, 1 - least), (1.0, 0.0)
+        expected, *found = (at_roundest(weights, *share) for share in shares)
+        certain = least > 0
+        codes = np.flatnonzero(certain & (found[-1] != weights)).tolist()
+        variance = sum(self._columns[axis].around(code)[1] for code in codes)
+        return [expected, *(np.where(certain, of, weights) for of in found)], variance
+
+    def settled(self, asked: Sequence[Query]) -> Settled | None:
+        """What queries mean; None if none asks for roundest numbers."""
+        arrays = {id(each): (axis, each) for query in asked for axis, each in query.weights()}
+        told = {
+            name: self._told(axis, each)
+            for name, (axis, each) in arrays.items()
+            if at_roundest(each, 0, 0) is not each
+        }
+        if not told:
+            return None
+
+        def with_part(part: int) -> list[Query]:
+            def of(axis: int, each: FloatArray) -> FloatArray:
+                return told[id(each)][0][part] if id(each) in told else each
+
+            return [query.replaced(of) for query in asked]
+
+        found = [[told[id(w)][1] for _, w in query.weights() if id(w) in told] for query in asked]
+        variances = np.array([*map(sum, found)], dtype=np.float64)
+        return Settled(with_part(0), with_part(1), with_part(2), with_part(3), variances)
+
+    def rounded(self, axis: int, weights: FloatArray) -> FloatArray:
+        """Weights with all or nothing of a bin for its roundest number, whichever is likelier.
+
+        Of single numbers without others with their bins.
+        """
+        most = at_roundest(weights, 1.0, 0.0)
+        if most is not weights:
+            weights = np.where(self._shares(axis)[0] >= 0.5, most, weights)
+        return with_bins(weights)
 
 
 class Belief(NamedTuple):

@@ -19,7 +19,7 @@ from .._validation import BoolArray, FloatArray, IntArray, ratio
 from ..domain.query import Query, Weights, is_cut, weights_in
 from .basis import ColumnEstimate
 from .model import by_attributes, kept, under
-from .prior import ColumnBasis, cut_shares
+from .prior import ROUNDING, ColumnBasis, cut_shares
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -29,8 +29,6 @@ Covariance = Callable[[IntArray, IntArray], FloatArray]
 # Features of some weights, (n_features, n): of the field of a column, and of chance.
 Features = tuple[FloatArray, ...]
 
-# What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
-_ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
 # Numbers of the widest column that are computed together.
@@ -408,7 +406,7 @@ class Products:
             given, at = self.given[axis], self.at[axis][members]
             means = given.means(size)
             within = given.basis.within(given.weights, means)
-            sides.append((means[:, at], np.where(within > _ROUNDING, within, 0.0)[:, at], share))
+            sides.append((means[:, at], np.where(within > ROUNDING, within, 0.0)[:, at], share))
         table, found = self.model.rows_in_groups(axes), np.zeros((4, len(members)))
         for counts, own, other in zip((table, table.T), sides, sides[::-1], strict=True):
             (mean, within, _), (condition, inner, share) = own, other
@@ -464,7 +462,7 @@ def _among(weights: FloatArray, near: BoolArray, mass: FloatArray) -> FloatArray
 
 def _on(weights: FloatArray) -> FloatArray:
     """One for each code with a weight, beyond what rounding leaves of zero."""
-    return 1.0 * (np.abs(weights) > _ROUNDING * np.abs(weights).max(axis=0))
+    return 1.0 * (np.abs(weights) > ROUNDING * np.abs(weights).max(axis=0))
 
 
 def _sets(model: Any, axes: Axes) -> Iterator[Axes]:

@@ -18,7 +18,7 @@ from .._validation import BoolArray, FloatArray, IntArray, as_level, running_sum
 from ..domain import Categorical, Numeric
 from ..domain.query import Query, attribute_of, parse_all
 from .basis import without_negatives
-from .grouping import Groups, spans_of, view_of
+from .grouping import Cases, Groups, spans_of, view_of
 from .result import QueryResult
 from .statistics import BINS, NOTHING, Estimates, Statistics, said_of
 
@@ -98,7 +98,9 @@ def quantiles(asked: Statistics, column: str, shares: Sequence[float], query: An
     if query is None:
         counts = view_of(asked.release, groups)
     else:
-        counts = Statistics(asked.release, asked.domain, None).groups(groups, query, None)[0]
+        counts = asked.sums_of(
+            Cases([*groups.within(query, [])]).mapped(asked.roundest.rounded), 0
+        )[:, 0]
     counts = counts[: attribute.n_values]
     least, most = spans_of(attribute)
     # Codes in the order of their values: special values lie among the bins.
@@ -108,6 +110,7 @@ def quantiles(asked: Statistics, column: str, shares: Sequence[float], query: An
     if confidence is None:
         return _categories(attribute, values) if named else attribute.shown(values).tolist()
     [present] = parse_all([query], asked.domain)
+    present = present.replaced(asked.roundest.rounded)
     said = said_of(asked.release, confidence, present.cuts)
     ends, texts = np.zeros((2, len(shares))), []
     for place, share in enumerate(shares):

@@ -20,9 +20,18 @@ from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray
 from ..domain import Domain
-from ..domain.query import Query, both, is_cut, parse_all, parts_of, weights_in, weights_of
+from ..domain.query import (
+    Query,
+    both,
+    is_cut,
+    parse_all,
+    parts_of,
+    weights_in,
+    weights_of,
+)
 from .grouping import Cases, Groups, Powers, case_of
 from .model import Release, roots
+from .prior import Roundest
 from .result import QueryResult
 
 # --- draws: normal numbers that every language finds alike
@@ -101,6 +110,7 @@ class Estimates(NamedTuple):
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 BINS = " Numbers may lie anywhere in their bins."
+AT_ROUNDEST = " Records lie at the roundest number of a bin as far as bins without one are empty."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
 NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
@@ -226,6 +236,14 @@ class Statistics:
 
     def __init__(self, release: Release, domain: Domain, confidence: Confidence | None) -> None:
         self.release, self.domain, self.confidence = release, domain, confidence
+        quantile = 2.0 if confidence is None else confidence.quantile
+        columns: Any = getattr(release, "columns", {})
+        self.roundest = Roundest(columns, self._edges, quantile)
+
+    def _edges(self, axis: int) -> FloatArray:
+        """Edges of the bins of a number."""
+        attribute: Any = self.domain[self.domain.names[axis]]
+        return np.asarray(attribute.edges, dtype=np.float64)
 
     # -- counts and sums: linear, by their own law
 
@@ -235,16 +253,21 @@ class Statistics:
 
     def counted(self, asked: Sequence[Query]) -> Any:
         """Numbers of records, of queries as they are understood."""
-        value = self.release.answer(asked)
+        value = self._answers(asked)
         if self.confidence is None or not asked:
             return value
         return self._linear(self.confidence, asked, value).results()
+
+    def _answers(self, asked: Sequence[Query]) -> FloatArray:
+        """Expected counts and sums."""
+        settled = self.roundest.settled(asked)
+        return self.release.answer(settled.likely if settled else asked) + 0.0  # no minus zero
 
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column; ValueError if it holds dates."""
         self._check_summable([column])
         cases = Cases([case_of(query, self.domain, [column]) for query in queries])
-        value = self._sums(cases, 1)[:, 1]
+        value = self.sums_of(cases, 1)[:, 1]
         if self.confidence is None or not queries:
             return value
         asked, more = cases.plain([(1,)]), self._off(cases)
@@ -277,17 +300,26 @@ class Statistics:
         said : str, default=""
             What that is, in words.
         """
-        found = self.release.reach(queries, confidence.level)
-        beside = confidence.quantile * more
-        below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
+        settled, quantile = self.roundest.settled(queries), confidence.quantile
+        found = self.release.reach(settled.rounded if settled else queries, confidence.level)
+        text, beside = found.guarantee + confidence.about + said, more
+        if settled:
+            text, beside = text + AT_ROUNDEST, np.hypot(more, np.sqrt(settled.variances))
+        below, above = (np.hypot(each, quantile * beside) for each in (found.below, found.above))
+        std = np.hypot(found.std, beside)
+        if settled:
+            # Of negative numbers more is less.
+            ends = [self.release.answer(each) for each in (settled.least, settled.most)]
+            low, high = np.sort(ends, axis=0)
+            below, above = below + value - low, above + high - value
+            std = np.hypot(std, (high - low) / (2.0 * quantile))
         lower, upper = possible_ends(value, below, above, confidence, bounds)
-        text = found.guarantee + confidence.about + said
-        return Estimates(value, np.hypot(found.std, more), lower, upper, [text] * len(value))
+        return Estimates(value, std, lower, upper, [text] * len(value))
 
-    def _sums(self, cases: Cases, n_columns: int) -> FloatArray:
+    def sums_of(self, cases: Cases, n_columns: int) -> FloatArray:
         """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
         asked = cases.plain(np.eye(1 + n_columns, n_columns, -1, dtype=int).tolist())
-        return self.release.answer(asked).reshape(-1, 1 + n_columns) + 0.0  # no minus zero
+        return self._answers(asked).reshape(-1, 1 + n_columns)
 
     def _off(self, cases: Cases) -> FloatArray:
         """Standard deviation of sums of numbers that may all lie to one side of their bins."""
@@ -313,8 +345,7 @@ class Statistics:
         if statistic != "mean":
             self._check_summable(columns)
         cases = Cases([case_of(query, self.domain, columns) for query in queries])
-        sums = self._sums(cases, len(columns))
-        found = self._moments(statistic, cases, sums) if queries else np.zeros(0)
+        found = self._moments(statistic, cases, len(columns)) if queries else np.zeros(0)
         shown = self.domain[columns[0]].shown if statistic == "mean" else np.asarray
         return shown(found) if isinstance(found, np.ndarray) else found.results(shown)
 
@@ -327,8 +358,10 @@ class Statistics:
                     "ranges."
                 )
 
-    def _moments(self, statistic: str, cases: Cases, sums: FloatArray) -> FloatArray | Estimates:
-        """Statistics from numbers of records and sums; estimates where there is a confidence."""
+    def _moments(self, statistic: str, cases: Cases, n: int) -> FloatArray | Estimates:
+        """Statistics of n columns from numbers of records and sums; estimates with a confidence."""
+        cases = cases.mapped(self.roundest.rounded)
+        sums = self.sums_of(cases, n)
         count, totals, (low, high) = sums[:, :1], sums[:, 1:], cases.ends()
         none = np.full_like(totals, np.nan)
         means = np.clip(np.divide(totals, count, out=none, where=count > _WHOLE), low, high)
@@ -337,7 +370,7 @@ class Statistics:
         centre = np.where(np.isnan(means), (low + high) / 2, means)
         asked = cases.moments(_terms(statistic), centre, scale)
         values = [count, (totals - centre * count) / scale]
-        if others := [query for each in asked for query in each[sums.shape[1] :]]:
+        if others := [query for each in asked for query in each[1 + n :]]:
             values.append(self.release.answer(others).reshape(len(asked), -1))
         zero, unit, one = np.zeros(len(asked)), scale.prod(axis=1), np.ones(len(asked))
         # The largest that a covariance, and a half of a spread, can be of numbers in this range.
@@ -361,6 +394,15 @@ class Statistics:
             for parts in (whole, within)
         ]
         zero, one = np.zeros(1), np.ones(1)
+        if asked[1].at_points and not asked[0].at_points:
+            # What is not known of a single number is far more than what is not known of the whole.
+            count, value = max(float(self.release.answer(asked)[0]), 1.0), self._answers(asked[1:])
+            if self.confidence is None:
+                return min(float(value[0]) / count, 1.0)
+            *linear, said = self._linear(self.confidence, asked[1:], value)
+            value, std, lower, upper = np.minimum(np.array(linear) / count, 1.0)
+            return Estimates(value, std, lower, upper, said).results()[0]
+        asked = [query.replaced(self.roundest.rounded) for query in asked]
         answers = self.release.answer(asked)[None]
         scale = zero, one, zero, one
         found = self._function("mean", answers, scale, [asked], _cut(asked), zero)
@@ -425,9 +467,9 @@ class Statistics:
             )
         columns = [] if column is None else [column]
         cases = Cases([*groups.within(query, columns)])
-        sums = self._sums(cases, len(columns))
+        sums = self.sums_of(cases, len(columns))
         if column is not None:
-            return sums[:, 0], sums[:, 1], self._moments("mean", cases, sums)
+            return sums[:, 0], sums[:, 1], self._moments("mean", cases, 1)
         if self.confidence is None:
             return sums[:, 0], None, None
         return sums[:, 0], None, self._linear(self.confidence, cases.plain([()]), sums[:, 0])
