@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from .._random import caller_level
-from .._validation import TINY, BoolArray, CodeArray, FloatArray, IntArray
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, at_points
 from .basis import Coefficients, ColumnEstimate, Ladder, Look, along
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
 from .model import Release, added, kept, product_of_weights, under
-from .prior import ColumnBasis, Prior
+from .prior import ColumnBasis, Prior, standing_out, to_one_side
 from .products import Products, Stacked, covariances
 from .rounding import count_records
 
@@ -403,35 +403,13 @@ class ViewsModel(Release):
         Records of a code may lie anywhere in it, the more so the more its count differs from those
         of its neighbours.
         """
-        counts = np.maximum(self.columns[axis].counts, 0.0)
-        steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-        larger = np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
-        return math.sqrt(_LUMP) * counts * larger
+        return math.sqrt(_LUMP) * standing_out(self.columns[axis].counts)
 
     def leaning(self, axis: int, widths: FloatArray) -> FloatArray:
-        """As `Release.leaning`, from how much neighbouring codes of about one width differ.
-
-        Numbers of few decimals lie at one end of each code, and stand out where codes are narrower
-        than their distances. Those that do are off by half of the width, those that noise may hide
-        by half of that, and the others by no more than in narrower codes.
-        """
-        # Beyond what stands out: of the width, and of narrower codes that were seen.
-        found, part, narrower = np.full(len(widths), 0.5), 0.5, 0.0
+        """As `Release.leaning`; see `to_one_side`."""
         if axis not in self.columns:
-            return found
-        column, noise = self.columns[axis], np.zeros(len(widths))
-        noise[column.codes] = np.resize(np.repeat(column.scales[-1] / 2.0, 2), len(column.codes))
-        apart, counts = self.lumps(axis) / math.sqrt(_LUMP), np.maximum(column.counts, TINY)
-        levels = np.floor(np.log2(np.maximum(widths, TINY)))
-        for level in np.unique(levels[widths > 0]).tolist():
-            own = levels == level
-            shares = counts[own] / float(counts[own] @ counts[own])
-            seen, most = shares @ apart[own], min(shares @ np.sqrt(apart**2 + noise)[own], 1.0)
-            beyond = np.minimum(part + narrower / widths[own], 0.5)
-            found[own] = (seen + most) / 2.0 + (1.0 - most) * beyond
-            part *= most
-            narrower = most * narrower + (1.0 - most) * float((found * widths)[own].max())
-        return found
+            return super().leaning(axis, widths)
+        return to_one_side(self.columns[axis], widths)
 
     @kept
     def of_total(self, axis: int) -> FloatArray:
