@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial, reduce
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -418,11 +418,8 @@ class ViewsModel(Release):
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
-        known = self.coefficients.looks
-        for order in range(2, len(axes) + 1):
-            for part in combinations(axes, order):
-                if part in known:
-                    yield part
+        subsets = (combinations(axes, order) for order in range(2, len(axes) + 1))
+        return filter(self.coefficients.looks.__contains__, chain.from_iterable(subsets))
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Counts for every combination of the codes of one or two attributes, without bias."""
