@@ -361,12 +361,10 @@ class ColumnEstimate:
 
         One for each block of the level above; they differ after `fit`.
         """
-        found: list[FloatArray] = []
-        for size in self.sizes:
-            precision = sum(self._precisions(size).values())
-            n_blocks = self.sizes[max(len(found) - 1, 0)]
-            found.append(np.full(n_blocks, 1.0 / precision))
-        return found
+        return [
+            np.full(n_blocks, 1.0 / sum(self._precisions(size).values()))
+            for n_blocks, size in zip((1, *self.sizes), self.sizes, strict=False)
+        ]
 
     def _precisions(self, size: int) -> dict[int, float]:
         """Of a coefficient of a level: as the counts of each level that was measured tell it."""

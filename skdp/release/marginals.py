@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial, reduce
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..domain.query import Query, Weights, at_points
 from .basis import Coefficients, ColumnEstimate, Ladder, Look, along
 from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
 from .model import Release, added, kept, product_of_weights, under
-from .prior import ColumnBasis, Prior
+from .prior import ColumnBasis, Prior, standing_out, to_one_side
 from .products import Products, Stacked, covariances
 from .rounding import count_records
 
@@ -38,8 +38,6 @@ _MOST_TABLES, _AT_ONCE = 128, 1 << 20
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
 _LUMP = 0.3
-# Codes of a column whose covariance is kept as a matrix.
-_FEW = 64
 
 
 # --- records that stand for a release, and draws among them
@@ -399,35 +397,29 @@ class ViewsModel(Release):
         return spread / spread.sum()
 
     @kept
-    def covariance_of(self, axis: int) -> Callable[[FloatArray], FloatArray]:
-        """Covariances of the counts of a column with sums under weights; of few codes a matrix."""
-        of, size = self.columns[axis].covariance, self.shape[axis]
-        return of(np.eye(size)).__matmul__ if size <= _FEW else of
-
-    @kept
     def lumps(self, axis: int) -> FloatArray:
         """Deviations of the parts of codes that a range covers in part.
 
         Records of a code may lie anywhere in it, the more so the more its count differs from those
         of its neighbours.
         """
-        counts = np.maximum(self.columns[axis].counts, 0.0)
-        steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-        larger = np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
-        return math.sqrt(_LUMP) * counts * larger
+        return math.sqrt(_LUMP) * standing_out(self.columns[axis].counts)
+
+    def leaning(self, axis: int, widths: FloatArray) -> FloatArray:
+        """As `Release.leaning`; see `to_one_side`."""
+        if axis not in self.columns:
+            return super().leaning(axis, widths)
+        return to_one_side(self.columns[axis], widths)
 
     @kept
     def of_total(self, axis: int) -> FloatArray:
         """Covariances of the counts of a column with their sum."""
-        return self.covariance_of(axis)(np.ones(self.shape[axis]))
+        return self.columns[axis].covariance(np.ones(self.shape[axis]))
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
-        known = self.coefficients.looks
-        for order in range(2, len(axes) + 1):
-            for part in combinations(axes, order):
-                if part in known:
-                    yield part
+        subsets = (combinations(axes, order) for order in range(2, len(axes) + 1))
+        return filter(self.coefficients.looks.__contains__, chain.from_iterable(subsets))
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Counts for every combination of the codes of one or two attributes, without bias."""

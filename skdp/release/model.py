@@ -150,6 +150,13 @@ class Release(Answers, Protocol):
         independent: their counts are the expected ones, rounded. They are in random order.
         """
 
+    def leaning(self, axis: int, widths: FloatArray) -> FloatArray:
+        """Standard deviation of numbers that all lie to one side of codes of these widths.
+
+        In half widths. By itself one half makes 95% intervals that have numbers anywhere in codes.
+        """
+        return np.full(len(widths), 0.5)
+
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""
 

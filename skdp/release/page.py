@@ -80,7 +80,7 @@ class Page(Document):
         epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
         described = synopsis.describe(level=level)
         columns = [
-            _prepared_column(domain, name)
+            _prepared_column(domain, name, model)
             | {"caption": _caption(domain[name], of), "bars": _bars(synopsis, name, level)}
             for name, (_, of) in zip(domain.known, described.iterrows(), strict=True)
         ]
@@ -410,7 +410,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
 # --- a column as arrays
 
 
-def _prepared_column(domain: Domain, name: str) -> dict[str, Any]:
+def _prepared_column(domain: Domain, name: str, model: Any) -> dict[str, Any]:
     """A column: its codes, what they hold, its groups, and its values as Python writes them."""
     attribute: Any = domain[name]
     structure = domain.structure
@@ -456,8 +456,8 @@ def _prepared_column(domain: Domain, name: str) -> dict[str, Any]:
     if plain:
         with contextlib.suppress(ValueError):
             [[_, [of]]] = case_of(None, domain, [name])
-            parts = ("mean", "reach", "low", "high")
-            found["numbers"] = {part: getattr(of, part) for part in parts}
+            found["numbers"] = {part: getattr(of, part) for part in ("mean", "low", "high")}
+            found["numbers"]["reach"] = of.reach * model.leaning(of.axis, of.high - of.low)
     return found
 
 

@@ -260,6 +260,45 @@ def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> Fl
     return found
 
 
+def standing_out(counts: FloatArray) -> FloatArray:
+    """What counts exceed those of their neighbours by, or these them: none to all of each."""
+    counts = np.maximum(counts, 0.0)
+    steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
+    found: FloatArray = counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+    return found
+
+
+def to_one_side(column: ColumnEstimate, widths: FloatArray) -> FloatArray:
+    """Standard deviation of numbers that all lie to one side of codes, in half widths.
+
+    Numbers of few decimals lie at one end of each code, and stand out where codes are narrower than
+    their distances. Those that do are off by half of the width, those that noise may hide by half
+    of that, and the others by no more than in narrower codes.
+
+    Parameters
+    ----------
+    column : ColumnEstimate
+    widths : ndarray of float64, shape (n_codes,)
+        Distance of the smallest and largest number of a code; codes of about one width, and no
+        others, tell of each other.
+    """
+    # Beyond what stands out: as a part of the width, and in narrower codes that were seen.
+    found, part, narrower = np.full(len(widths), 0.5), 0.5, 0.0
+    apart, counts = standing_out(column.counts), np.maximum(column.counts, TINY)
+    noise = np.zeros(len(widths))
+    noise[column.codes] = np.resize(np.repeat(column.scales[-1] / 2.0, 2), len(column.codes))
+    levels = np.floor(np.log2(np.maximum(widths, TINY)))
+    for level in np.unique(levels[widths > 0]).tolist():
+        own = levels == level
+        shares = counts[own] / float(counts[own] @ counts[own])
+        seen, most = shares @ apart[own], min(shares @ np.sqrt(apart**2 + noise)[own], 1.0)
+        beyond = np.minimum(part + narrower / widths[own], 0.5)
+        found[own] = (seen + most) / 2.0 + (1.0 - most) * beyond
+        part *= most
+        narrower = most * narrower + (1.0 - most) * float((found * widths)[own].max())
+    return found
+
+
 class Roundest:
     """What lies at the roundest numbers of bins.
 

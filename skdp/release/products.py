@@ -114,7 +114,6 @@ class _Given:
     def __init__(self, model: Any, axis: int, weights: FloatArray) -> None:
         self.basis: ColumnBasis = model.bases[axis]
         self.column: ColumnEstimate = model.columns[axis]
-        self._covariance = model.covariance_of(axis)
         self.weights = weights
         self.cut = cut_shares(weights) if is_cut(weights) else np.zeros((1, 1))
         # Whether any code is covered in part.
@@ -141,7 +140,7 @@ class _Given:
     @functools.cached_property
     def covariance(self) -> FloatArray:
         """Covariances of the counts of the column with sums under the weights."""
-        return self._covariance(self.weights)
+        return self.column.covariance(self.weights)
 
     @functools.cached_property
     def noise(self) -> FloatArray:

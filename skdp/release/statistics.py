@@ -53,17 +53,8 @@ def normal_draws(n: int) -> FloatArray:
         length = np.sqrt(-2.0 * np.log(u))
         found += [length * np.cos(2.0 * math.pi * v), length * np.sin(2.0 * math.pi * v)]
     draws = np.concatenate([np.stack(found), -np.stack(found)], axis=1)
-    scaled: FloatArray = draws * (float(ndtri(0.975)) / _ends(draws)[1])[:, None]
+    scaled: FloatArray = draws * (ndtri(0.975) / np.quantile(draws, 0.975, axis=1))[:, None]
     return scaled[:n]
-
-
-def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What leaves a fortieth of each row below and above."""
-    tail = 0.025 * (values.shape[1] - 1)
-    first, part = int(tail), tail % 1.0
-    places = [first, first + 1, -2 - first, -1 - first]
-    a, b, c, d = np.partition(values, places, axis=1)[:, places].T
-    return a + part * (b - a), d - part * (d - c)
 
 
 # --- what an interval is meant to cover
@@ -217,7 +208,8 @@ def _simulated(
         if statistic == "correlation":
             found, known = _correlation(drawn, lower[part, -1, -1:] * draws[-1])
         either = np.where(first, least[:, None], most[:, None])
-        low[part], high[part] = _ends(np.where(known, _scaled(found, own), either))
+        drawn = np.where(known, _scaled(found, own), either)
+        low[part], high[part] = np.quantile(drawn, [0.025, 0.975], axis=1)
     return low, high
 
 
@@ -326,13 +318,13 @@ class Statistics:
         return self._answers(asked).reshape(-1, 1 + n_columns)
 
     def _off(self, cases: Cases) -> FloatArray:
-        """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
-
-        Half of how far they may be off: by itself it makes 95% intervals as wide as that.
-        """
-        if not any(each.numbers[0].reach.any() for each in cases.cases[0]):
+        """Standard deviation of sums of numbers that may all lie to one side of their bins."""
+        numbers = [each.numbers[0] for each in cases.cases[0]]
+        if not any(each.reach.any() for each in numbers):
             return np.zeros(len(cases.cases))
-        return np.maximum(self.release.answer(cases.plain([(-1,)])), 0.0) / 2
+        leaning = self.release.leaning(numbers[0].axis, numbers[0].high - numbers[0].low)
+        asked = [each.times(numbers[0].axis, leaning) for each in cases.plain([(-1,)])]
+        return np.maximum(self.release.answer(asked), 0.0)
 
     # -- functions of sums, by simulation
 

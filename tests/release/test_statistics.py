@@ -387,6 +387,25 @@ def test_numbers_may_lie_anywhere_in_their_bins():
     assert "spread evenly" in std.guarantee
 
 
+def test_means_of_marginals_cover_what_lies_to_one_side_of_bins_as_far_as_counts_leave_open():
+    rng, n = np.random.default_rng(0), 20_000
+    pay = rng.gamma(3, 15_000, n).clip(0, 199_999)
+    leaning = {}
+    for name, numbers in {"spread": pay, "thousands": pay // 1_000 * 1_000}.items():
+        table = pd.DataFrame({"pay": numbers, "sex": rng.choice(["F", "M"], n)})
+        domain = Domain({"pay": (0.0, 200_000.0), "sex": ["F", "M"]})
+        fitted = skdp.MarginalSynthesizer(epsilon=1, domain=domain, random_state=0).fit(table)
+        release = fitted.synopsis_
+        widths = np.diff(release.counted["pay"].edges)
+        leaning[name] = release.model.leaning(0, widths)
+        mean = release.mean("pay", return_interval=True)
+        assert mean.lower <= numbers.mean() <= mean.upper
+    # Of the narrowest bins, which hold nobody, nothing is known.
+    assert (leaning["spread"][widths < 1] >= 0.5).all()
+    assert (leaning["spread"][widths == 500] < 0.3).all()
+    assert (leaning["thousands"][widths == 500] > 0.9).all()
+
+
 # --- columns of other kinds
 
 

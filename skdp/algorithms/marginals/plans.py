@@ -147,14 +147,12 @@ def column_plan(n_codes: int, ordered: bool, signal: float = math.inf) -> Column
     """
     few = max(TUNING.blocks * signal ** (1 / 3), 2.0) if ordered else math.inf
     halvings = max(round(math.log2(n_codes / few)), 0) if few < n_codes else 0
-    if not halvings:
-        return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
     blocks = math.ceil(n_codes / (1 << halvings))
     sizes = (1, *(blocks << level for level in range(halvings + 1)))
     depth = math.ceil(halvings / TUNING.halvings)
     finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
-    rest = (1 - TUNING.of_blocks) / depth
-    return ColumnPlan(sizes, {blocks: TUNING.of_blocks, **dict.fromkeys(finer, rest)})
+    rest = (1 - TUNING.of_blocks) / max(depth, 1)
+    return ColumnPlan(sizes, {blocks: 1 - depth * rest, **dict.fromkeys(finer, rest)})
 
 
 # --- sets of columns

@@ -659,7 +659,7 @@ class Release {
     const covariance = this.model.covariance(asked, centred);
     const reached = held.given.some((each, code) => each * numbers.reach[code] !== 0);
     const anywhere = reached ? Math.max(this.model.answer(times(numbers.reach)), 0) : 0;
-    covariance[2] += (anywhere / 2 / scale) ** 2;
+    covariance[2] += (anywhere / scale) ** 2;
     const of = (records, sum) => centre + scale * (sum / Math.max(records, ROUNDING));
     const values = [count, (total - centre * count) / scale];
     const more = anywhere ? this.data.bins : "";
