@@ -436,10 +436,10 @@ def _prepared_column(domain: Domain, name: str, model: Any) -> dict[str, Any]:
             found["pieces"] = dict(zip(_PIECES, (low, one, low, high, one), strict=True))
     else:
         if not isinstance(attribute.contents, Points):
-            low[: attribute.bins], high[: attribute.bins] = (
-                attribute.edges[:-1],
-                attribute.edges[1:],
-            )
+            starts, stops = attribute.edges[:-1], attribute.edges[1:]
+            low[: attribute.bins], high[: attribute.bins] = starts, stops
+            # A range of Python holds its ends, a bin the number at its start alone.
+            found["last"] = np.append(np.nextafter(stops[:-1], -np.inf), stops[-1])
         found |= {"kind": "number", "integer": attribute.integer}
         found["literals"] = [repr(float(value)) for value in attribute.special]
         if isinstance(attribute, Date | Datetime):
@@ -485,7 +485,9 @@ def _bands(domain: Domain, name: str, low: FloatArray, high: FloatArray) -> dict
     attribute: Any = domain[name]
     bins = attribute.bins
     ends = [*range(0, bins, -(-bins // _BANDS)), bins]
-    last = float(high[bins - 1] + attribute.contents.step)
+    step, top = attribute.contents.step, float(high[bins - 1])
+    # The last band holds the last number.
+    last = top + step if step else math.nextafter(top, math.inf)
     edges: list[Any] = [*low[ends[:-1]].tolist(), last]
     if isinstance(attribute, Date):
         edges = [f"{day:%Y-%m-%d}" for day in attribute.shown(np.array(edges))]

@@ -867,9 +867,9 @@ export function inWords(release, question, answer) {
 }
 
 // JSON's escapes are Python's.
-function conditionLiteral({ texts, low, high, literals, values, bins }, { codes, from, to }) {
+function conditionLiteral({ texts, low, high, last, literals, values, bins }, { codes, from, to }) {
   if (!codes && texts) return `(${JSON.stringify(texts[from][0])}, ${JSON.stringify(texts[to][1])})`;
-  if (!codes) return `(${low[from]}, ${high[to]})`;
+  if (!codes) return `(${low[from]}, ${(last ?? high)[to]})`;
   const each = codes.map((code) => (code < values ? literals[code - bins] : "None"));
   return each.length === 1 ? each[0] : `[${each.join(", ")}]`;
 }
