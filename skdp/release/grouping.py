@@ -229,6 +229,8 @@ class Numbers(NamedTuple):
         Of numbers that are spread evenly.
     low, high : ndarray of float64
         Smallest and largest number, within the ends of a condition; infinite of codes without one.
+    width : ndarray of float64
+        Distance of the smallest and the largest number, whatever a condition covers.
     """
 
     axis: int
@@ -236,6 +238,7 @@ class Numbers(NamedTuple):
     variance: FloatArray
     low: FloatArray
     high: FloatArray
+    width: FloatArray
 
     @classmethod
     def of(cls, column: str, region: Region, domain: Domain) -> Numbers:
@@ -243,19 +246,21 @@ class Numbers(NamedTuple):
         attribute = domain[column]
         share, moment = region.weights, region.moment
         mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
-        variance, low, high = np.zeros(len(mean)), mean + np.inf, mean - np.inf
+        variance, width = np.zeros((2, len(mean)))
+        low, high = mean + np.inf, mean - np.inf
         if isinstance(attribute, Numeric):
             bins, held = attribute.bins, attribute.contents
-            width = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
-            variance[:bins] = np.maximum(width**2 - held.step**2, 0.0) / 12.0
+            covered = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
+            variance[:bins] = np.maximum(covered**2 - held.step**2, 0.0) / 12.0
             ends = region.extent()
             low[: attribute.n_values], high[: attribute.n_values] = spans_of(attribute)
+            width = np.maximum(high - low, 0.0)
             low, high = (np.where(share > 0, np.clip(each, *ends), each) for each in (low, high))
         else:
             low[: attribute.n_values] = high[: attribute.n_values] = attribute.categories
         structure = domain.structure
         axis = domain.index(structure.base_of(column))
-        each = (mean, variance, low, high)
+        each = (mean, variance, low, high, width)
         return cls(axis, *(structure.lifted(column, of_codes) for of_codes in each))
 
     @property

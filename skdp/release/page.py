@@ -457,7 +457,7 @@ def _prepared_column(domain: Domain, name: str, model: Any) -> dict[str, Any]:
         with contextlib.suppress(ValueError):
             [[_, [of]]] = case_of(None, domain, [name])
             found["numbers"] = {part: getattr(of, part) for part in ("mean", "low", "high")}
-            found["numbers"]["reach"] = of.reach * model.leaning(of.axis, of.high - of.low)
+            found["numbers"]["reach"] = of.reach * model.leaning(of.axis, of.width)
     return found
 
 

@@ -322,7 +322,7 @@ class Statistics:
         numbers = [each.numbers[0] for each in cases.cases[0]]
         if not any(each.reach.any() for each in numbers):
             return np.zeros(len(cases.cases))
-        leaning = self.release.leaning(numbers[0].axis, numbers[0].high - numbers[0].low)
+        leaning = self.release.leaning(numbers[0].axis, numbers[0].width)
         asked = [each.times(numbers[0].axis, leaning) for each in cases.plain([(-1,)])]
         return np.maximum(self.release.answer(asked), 0.0)
 
