@@ -430,12 +430,12 @@ class QuantileResult:
         times has several ranks, the nearest of which counts.
     level : float
     range : tuple
-        Range of the released values: as given, or as found.
+        Range of the released values, as given.
     method : {"independent", "recursive", "tree"}
     plan : dict of str to float
         Predicted mean error of each method in records, if values are dense within the range.
     privacy_loss : PrivacyLoss
-        Parts "range" (without a domain) and "quantiles".
+        One part, "quantiles".
     """
 
     quantiles: FloatArray
