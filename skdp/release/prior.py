@@ -32,6 +32,8 @@ _THIRD = 0.1
 _BINS = 8
 # A condition cuts two codes. What rounding may leave of zero: of weights, and of their variance.
 _MOST_CUT, ROUNDING = 2, 1e-9
+# Times as densely as beside it records may lie without a sign of a single number, and at most.
+_DENSER = 2.0, 5.0
 # Sets from which a law is found, and numbers that are computed together.
 _MOST_SETS, _AT_ONCE = 200, 1 << 20
 
@@ -224,7 +226,8 @@ def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> Fl
     """How much of each code lies at its roundest number: likely, and at least.
 
     Of numbers of few decimals codes without any are empty, or hold what is spread evenly, by which
-    codes with one number exceed it. How much codes without differ counts as doubt.
+    codes with one number exceed it. How much codes without differ counts as doubt, and so does how
+    densely records lie in those beside it: near 0 or an end densities rise.
 
     Parameters
     ----------
@@ -254,8 +257,15 @@ def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> Fl
             share = min(max(float(counts @ weights[:n]), 0.0), 1.0)
             doubt = ((counts[without] - share * expected) ** 2).sum() / (expected**2).sum()
             most = share + quantile * math.sqrt(float(column.variance(weights)) + doubt)
-            spread = np.multiply.outer([share, most], even / np.maximum(counts, TINY))
-            found[:, :n] = np.maximum(found[:, :n], np.where(held == 1, 1.0 - spread, 0.0))
+            places = np.flatnonzero(without)
+            after = np.searchsorted(places, np.arange(n))
+            sides = places[np.clip([after - 1, after], 0, len(places) - 1)]
+            beside = (counts / widths)[sides].max(axis=0) * widths
+            spread = np.maximum(
+                np.multiply.outer([share, most], even), np.multiply.outer(_DENSER, beside)
+            )
+            alone = np.where(held == 1, 1.0 - spread / np.maximum(counts, TINY), 0.0)
+            found[:, :n] = np.maximum(found[:, :n], alone)
         step /= 10.0
     return found
 

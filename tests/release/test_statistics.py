@@ -330,6 +330,20 @@ def test_records_are_believed_to_lie_at_numbers_beside_which_there_are_none():
         assert len(drawn) == round(count) == len(drawn.query(query))
 
 
+def test_numbers_where_records_lie_densely_are_not_taken_for_single_ones():
+    rng, n = np.random.default_rng(0), 20_000
+    rows = {"pay": rng.pareto(1.2, n).clip(0, 1e5), "near": (50 + rng.laplace(0, 0.3, n))}
+    rows |= {"share": rng.beta(8, 0.4, n), "none": np.where(rng.random(n) < 0.3, 0, rows["pay"])}
+    ends = {"pay": (0, 1e5), "near": (0, 100), "share": (0, 1), "none": (0, 1e5)}
+    domain = Domain({name: Numeric(*each) for name, each in ends.items()})
+    made = skdp.MarginalSynthesizer(epsilon=8.0, domain=domain, random_state=0)
+    release, rows = made.fit(pd.DataFrame(rows)).synopsis_, pd.DataFrame(rows)
+    for query in ("pay == 0", "pay > 0", "near == 50", "near > 50", "share == 1", "none == 0"):
+        answer = release.count(query, return_interval=True)
+        assert answer.lower <= len(rows.query(query)) <= answer.upper, query
+    assert release.count("none == 0") > 4_000
+
+
 @over("std", [0.0, 30.0])
 def test_means_lie_within_the_ends_that_a_condition_leaves(std):
     domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical([1, 5, 9])})
