@@ -62,6 +62,13 @@ class Answers(Protocol):
         found: FloatArray = self.covariances([queries])[0]
         return found
 
+    def leaning(self, axis: int, widths: FloatArray) -> FloatArray:
+        """Standard deviation of numbers that all lie to one side of codes of these widths.
+
+        In half widths. By itself one half makes 95% intervals that have numbers anywhere in codes.
+        """
+        return np.full(len(widths), 0.5)
+
     def ends(self, query: Query) -> tuple[Query, Query, float]:
         """The query without and with all that may lie at single numbers: the records of their bins.
 
@@ -149,13 +156,6 @@ class Release(Answers, Protocol):
         release has nearest, and warns; no code of weight zero is drawn. Rounded records are not
         independent: their counts are the expected ones, rounded. They are in random order.
         """
-
-    def leaning(self, axis: int, widths: FloatArray) -> FloatArray:
-        """Standard deviation of numbers that all lie to one side of codes of these widths.
-
-        In half widths. By itself one half makes 95% intervals that have numbers anywhere in codes.
-        """
-        return np.full(len(widths), 0.5)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""
