@@ -338,9 +338,17 @@ class Roundest:
         shares = (likely, 1 - likely), (least, 0.0), (1.0, 1 - least), (1.0, 0.0)
         expected, *found = (at_roundest(weights, *share) for share in shares)
         certain = least > 0
-        codes = np.flatnonzero(certain & (found[-1] != weights)).tolist()
-        variance = sum(self._columns[axis].around(code)[1] for code in codes)
-        return [expected, *(np.where(certain, of, weights) for of in found), variance]
+        low, high, rounded = (np.where(certain, of, weights) for of in found)
+        variance = 0.0
+        for code in np.flatnonzero(certain & (rounded != weights)).tolist():
+            # What is believed to lie beside a number may lie at it.
+            block, noise = self._columns[axis].around(code)
+            variance += noise
+            if rounded[code]:
+                high = np.where(block, 1.0, high)
+            else:
+                low = np.where(block, 0.0, low)
+        return [expected, low, high, rounded, variance]
 
     def settled(self, asked: Sequence[Query]) -> tuple[list[list[Query]], FloatArray] | None:
         """Queries with what lies at the roundest numbers of bins in place of next to nothing.

@@ -344,6 +344,18 @@ def test_numbers_where_records_lie_densely_are_not_taken_for_single_ones():
     assert release.count("none == 0") > 4_000
 
 
+def test_what_noise_hides_of_a_single_number_may_lie_at_it():
+    queries = [f"x {how} {at}" for at in range(20) for how in ("==", "!=", "<=")]
+    domain, held = Domain({"x": Numeric(0, 20)}), []
+    for seed in range(3):
+        rows = pd.DataFrame({"x": np.random.default_rng(seed).integers(0, 20, 20_000) * 1.0})
+        made = skdp.MarginalSynthesizer(epsilon=0.02, domain=domain, random_state=seed)
+        found = made.fit(rows).synopsis_.count(queries, return_interval=True)
+        true = [len(rows.query(each)) for each in queries]
+        held += [each.lower <= t <= each.upper for each, t in zip(found, true, strict=True)]
+    assert np.mean(held) > 0.88
+
+
 @over("std", [0.0, 30.0])
 def test_means_lie_within_the_ends_that_a_condition_leaves(std):
     domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical([1, 5, 9])})
