@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import (
-    BoolArray,
     CodeArray,
     FloatArray,
     IntArray,
@@ -320,14 +319,11 @@ class Spread:
         return codes, share, share * (left + share / 2 * (right - left))
 
     def between(
-        self,
-        starts: FloatArray,
-        stops: FloatArray,
-        owners: IntArray,
-        n: int,
-        after: FloatArray | None = None,
+        self, starts: FloatArray, stops: FloatArray, owners: IntArray, n: int, after: Any = None
     ) -> tuple[FloatArray, FloatArray]:
         """Share of each bin that lies in the runs of each owner, and that times the mean there.
+
+        A cut at the end of a bin is beside a single number, which the run holds or does not.
 
         Parameters
         ----------
@@ -344,10 +340,9 @@ class Spread:
         ndarray of float64, shape (n, n_bins), twice
         """
         shape, (size, sums) = (n, len(self.edges) - 1), self.whole
-        cuts = np.concatenate([starts, stops])
+        cuts, owners = np.concatenate([starts, stops]), np.concatenate([owners, owners])
         codes, amount, total = self.below(cuts)
-        sign, owners = np.repeat([-1.0, 1.0], len(starts)), np.concatenate([owners, owners])
-        places = owners * shape[1] + codes
+        sign, places = np.repeat([-1.0, 1.0], len(starts)), owners * shape[1] + codes
 
         def added(values: FloatArray) -> FloatArray:
             sums = np.bincount(places, values, math.prod(shape))
@@ -357,36 +352,20 @@ class Spread:
         inside = np.cumsum(added(-sign), axis=1)
         share = (added(sign * amount) + inside * size) / size
         moment = (added(sign * total) + inside * sums) / size
-        if not self.step:
-            held = (sign > 0) == (np.ones(len(cuts)) if after is None else after > 0)
-            self._with_points(share, moment, owners, codes, cuts, held)
-        return share, moment
-
-    def _with_points(
-        self,
-        share: FloatArray,
-        moment: FloatArray,
-        owners: IntArray,
-        codes: IntArray,
-        cuts: FloatArray,
-        held: BoolArray,
-    ) -> None:
-        """Add single numbers to bins without others, and take them from bins with all others.
-
-        A cut at the end of a bin is beside a number that runs hold or do not.
-        """
+        # Single numbers in bins without others, or left out of bins with all others.
+        held = (sign > 0) == (np.ones(len(cuts)) if after is None else after > 0)
         known = share[owners, codes]
         points = np.where(held, known == 0.0, known == 1.0) & ~np.isin(cuts, self.special)
-        points &= (self.edges[0] <= cuts) & (cuts <= self.edges[-1])
-        at = owners[points], codes[points]
-        numbers, steps = cuts[points], np.array([*map(step_of, cuts[points].tolist())])
+        points &= (self.edges[0] <= cuts) & (cuts <= self.edges[-1]) & (self.step == 0.0)
+        at, numbers, here = (owners[points], codes[points]), cuts[points], held[points]
+        steps = np.array([*map(step_of, numbers.tolist())])
         part = np.full(len(steps), POINT)
         for step in np.unique(steps):
-            alike = steps == step
-            part[alike & (multiples_in(self.edges, step)[at[1]] == 1)] = ROUNDEST
-        here = held[points]
+            held_by = multiples_in(self.edges, step)[at[1]]
+            part[(steps == step) & (held_by == 1)] = ROUNDEST
         share[at] = np.where(here, part, 1.0 - part)
         moment[at] = np.where(here, part * numbers, moment[at])
+        return share, moment
 
     def positions(self, values: NDArray[Any]) -> FloatArray:
         """Numbers in units of bins: bin and share of it that lies below."""
