@@ -509,7 +509,7 @@ class ExpectsErrors:
             rows, trial = min(n, self._rows_of_bars), self._trial(epsilon, seed)
             trial._stand_for = n
         else:
-            rows = _rows_tried(n, epsilon)
+            rows = min(n, max(_MOST_ROWS, math.ceil(n * float(epsilon) / _MOST_EPSILON)))
             trial = self._trial(epsilon * n / rows, seed)
         # The rows are public: a seed makes the trial repeatable, and there is nothing to warn of,
         # neither of few records nor of coarse tables.
@@ -538,8 +538,3 @@ def _powers_of(widths: pd.DataFrame, epsilons: list[float]) -> pd.DataFrame:
     apart = np.log(epsilons) - np.mean(np.log([*widths]))
     found = np.exp(logs.mean(axis=1)[:, None] + np.outer(slopes, apart))
     return pd.DataFrame(found, index=widths.index, columns=list(epsilons))
-
-
-def _rows_tried(n: int, epsilon: Fraction) -> int:
-    """How many rows to try a release of ``n`` records with."""
-    return min(n, max(_MOST_ROWS, math.ceil(n * float(epsilon) / _MOST_EPSILON)))

@@ -319,7 +319,7 @@ def _options(kind: type) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """A value of a declaration as JSON writes it."""
     if isinstance(value, Taxonomy):
-        return value._to_data()
+        return {"labels": list(value.labels), "parents": value.parents.tolist()}
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -661,11 +661,11 @@ class Query(NamedTuple):
 
     def mapped(self, of: Callable[[FloatArray], FloatArray]) -> Query:
         """The query with a function of each vector of weights in its place."""
-        return self.replaced(lambda _, weights: of(weights))
+        return self.replaced(lambda weights, _: of(weights))
 
-    def replaced(self, of: Callable[[int, FloatArray], FloatArray]) -> Query:
-        """The query with a function of each column and its weights in the place of these."""
-        parts = ({axis: of(axis, each) for axis, each in p.items()} for p in self.products)
+    def replaced(self, of: Callable[[FloatArray, int], FloatArray]) -> Query:
+        """The query with a function of each vector of weights and its column in its place."""
+        parts = ({axis: of(each, axis) for axis, each in p.items()} for p in self.products)
         return Query(tuple(parts))
 
 

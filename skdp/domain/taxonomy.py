@@ -112,8 +112,5 @@ class Taxonomy:
         nodes = self.cut(level)
         return np.repeat(np.arange(len(nodes)), self.last[nodes] - self.first[nodes])
 
-    def _to_data(self) -> dict[str, Any]:
-        return {"labels": list(self.labels), "parents": self.parents.tolist()}
-
     def __repr__(self) -> str:
         return f"Taxonomy({len(self.leaves)} leaves, height {self.height}, root {self.labels[0]!r})"

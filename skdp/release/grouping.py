@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -331,19 +330,14 @@ class Cases:
             self._seen[key] = of(weights, *how)
         return self._seen[key]
 
-    def mapped(self, of: Callable[[int, FloatArray], FloatArray]) -> Cases:
-        """The same with other weights, a function of columns and weights."""
-        seen = functools.cache(lambda axis, name: of(axis, arrays[name]))
-        arrays = {id(w): w for case in self.cases for one in case for w in one.weights.values()}
-        return Cases(
-            [
-                [
-                    one._replace(weights={a: seen(a, id(w)) for a, w in one.weights.items()})
-                    for one in case
-                ]
-                for case in self.cases
-            ]
-        )
+    def mapped(self, of: Callable[[FloatArray, int], FloatArray]) -> Cases:
+        """The same with other weights, a function of these and their column."""
+
+        def selected(one: Selected) -> Selected:
+            each = {axis: self._once(of, w, axis) for axis, w in one.weights.items()}
+            return one._replace(weights=each)
+
+        return Cases([[*map(selected, case)] for case in self.cases])
 
     def moments(
         self, terms: Sequence[Powers], centre: FloatArray, scale: FloatArray

@@ -468,7 +468,7 @@ class ViewsModel(Release):
         variances = []
 
         def end(beyond: float) -> Query:
-            def of(axis: int, weights: FloatArray) -> FloatArray:
+            def of(weights: FloatArray, axis: int) -> FloatArray:
                 points = at_points(weights, not beyond) & (axis in self.columns)
                 for code in np.flatnonzero(points).tolist():
                     block, variance = self.columns[axis].around(code)

@@ -371,14 +371,14 @@ class Roundest:
         if not known:
             return None
         parts = [{name: each[part] for name, each in known.items()} for part in range(5)]
-        queries = [
-            [query.replaced(functools.partial(_in_place, of)) for query in asked]
-            for of in parts[:4]
-        ]
-        variances = [sum(parts[4].get(id(w), 0.0) for _, w in query.weights()) for query in asked]
-        return queries, np.array(variances)
 
-    def rounded(self, axis: int, weights: FloatArray) -> FloatArray:
+        def having(others: Mapping[int, FloatArray]) -> list[Query]:
+            return [query.replaced(lambda w, _: others.get(id(w), w)) for query in asked]
+
+        variances = [sum(parts[4].get(id(w), 0.0) for _, w in query.weights()) for query in asked]
+        return [*map(having, parts[:4])], np.array(variances)
+
+    def rounded(self, weights: FloatArray, axis: int) -> FloatArray:
         """Weights with all or nothing of a bin for its roundest number, whichever is likelier.
 
         Of single numbers without others with their bins.
@@ -388,11 +388,6 @@ class Roundest:
             found = np.where(self._shares(axis)[0] >= 0.5, most, weights)
             weights = found if found.any() else weights
         return with_bins(weights)
-
-
-def _in_place(others: Mapping[int, FloatArray], _: int, weights: FloatArray) -> FloatArray:
-    """Other weights for some, by their identity."""
-    return others.get(id(weights), weights)
 
 
 class Belief(NamedTuple):

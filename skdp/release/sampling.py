@@ -113,7 +113,7 @@ class Conjunction:
         self.zeros = domain.structure.zeros
         within = _within_rules(regions, domain)
         self.asked, self.weights = (
-            {axis: roundest.rounded(axis, each) for axis, each in weights_of(of, domain).items()}
+            {axis: roundest.rounded(each, axis) for axis, each in weights_of(of, domain).items()}
             for of in (regions, within)
         )
         # Each code of a derived column stands for one value: codes satisfy conditions on it.

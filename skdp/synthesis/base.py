@@ -170,7 +170,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         for start in range(0, len(codes), step):
             some = codes[start : start + step].tolist()
             asked = [
-                Query(({j: _one_at(code, domain.shape[j]) for j, code in enumerate(row)},))
+                Query(({j: np.eye(1, domain.shape[j], code)[0] for j, code in enumerate(row)},))
                 for row in some
             ]
             counts[start : start + step] = self.synopsis_.model.answer(asked)
@@ -200,7 +200,12 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         check_is_fitted(self)
         number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
         columns = self._sample_columns(number, random_state)
-        y = None if self.target is None else _label_array(columns[self.target])
+        y = None
+        if self.target is not None:
+            labels = columns[self.target]
+            y = labels.astype(object).to_numpy()
+            # Of Python objects if some are missing.
+            y = y if labels.isna().any() else np.array(y.tolist())
         return self.prepare(pd.DataFrame(columns)), y, None
 
     def prepare(self, X) -> Any:
@@ -219,7 +224,8 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         table of the library that ``fit`` was given
         """
         check_is_fitted(self)
-        return self._build_table(declared_rows(X, self.domain_, self._trained_on(), self.target))
+        features = [name for name in self._given_names() if name != self.target]
+        return self._build_table(declared_rows(X, self.domain_, features, self.target))
 
     def plot(self, columns=None, *, ax=None, blocks=False, norm=None) -> Any:
         """Draw the released counts over one or two columns.
@@ -253,10 +259,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         codes = codes[(codes >= 0).all(axis=1)]
         return errors_of_answers(release.model, codes, release.counted, seed)
 
-    def _trained_on(self):
-        """Columns of the training set without the label."""
-        return [name for name in self._given_names() if name != self.target]
-
     def _sample_columns(self, n_samples, random_state, where=None, method="rounded"):
         rng = sampling_generator(random_state)
         if where is not None:
@@ -280,16 +282,3 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
     def _release(self, table, domain, loss, source):
         """Measure the table within ``loss.parts``."""
         raise NotImplementedError
-
-
-def _one_at(code, size):
-    """Weights of one code."""
-    found = np.zeros(size)
-    found[code] = 1.0
-    return found
-
-
-def _label_array(column):
-    """Labels as a NumPy array; of Python objects if some are missing."""
-    values = column.astype(object).to_numpy()
-    return values if column.isna().any() else np.array(values.tolist())

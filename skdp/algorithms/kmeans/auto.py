@@ -274,7 +274,8 @@ def _grid_sketch(
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
     dense = n_cells <= TUNING.most_dense
-    threshold = _threshold(n_cells, epsilon)
+    # Noise that one empty cell reaches on average.
+    threshold = max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
     within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
     # A cell of noise would do harm far from the others.
@@ -289,11 +290,6 @@ def _grid_sketch(
     boxes = kept.lower, kept.upper, masses[out]
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
     return _Sketch.of(task, n, release, boxes, None, ranges, left)
-
-
-def _threshold(n_cells: int, epsilon: Fraction) -> int:
-    """Noise that one empty cell of a grid reaches on average."""
-    return max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
 
 
 def _tree_sketch(
