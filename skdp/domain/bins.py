@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import (
-    BoolArray,
     CodeArray,
     FloatArray,
     IntArray,
@@ -323,9 +322,9 @@ class Spread:
         self,
         starts: FloatArray,
         stops: FloatArray,
+        after: FloatArray,
         owners: IntArray,
         n: int,
-        after: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Share of each bin that lies in the runs of each owner, and that times the mean there.
 
@@ -333,11 +332,11 @@ class Spread:
         ----------
         starts, stops : ndarray of shape (n_runs,)
             Numbers of cuts, as from `cut`.
+        after : ndarray of shape (2 * n_runs,)
+            Of starts and stops whether the cut is after the number.
         owners : ndarray of int, shape (n_runs,)
             Whose runs they are, one of ``n``; those of one are disjoint.
         n : int
-        after : ndarray of shape (2 * n_runs,), default=None
-            Of starts and stops whether the cut is after the number; None: runs are closed.
 
         Returns
         -------
@@ -357,25 +356,11 @@ class Spread:
         inside = np.cumsum(added(-sign), axis=1)
         share = (added(sign * amount) + inside * size) / size
         moment = (added(sign * total) + inside * sums) / size
-        if not self.step:
-            held = (sign > 0) == (np.ones(len(cuts)) if after is None else after > 0)
-            self._with_points(share, moment, owners, codes, cuts, held)
-        return share, moment
-
-    def _with_points(
-        self,
-        share: FloatArray,
-        moment: FloatArray,
-        owners: IntArray,
-        codes: IntArray,
-        cuts: FloatArray,
-        held: BoolArray,
-    ) -> None:
-        """Add single numbers to bins without others, and take them from bins with all others.
-
-        A cut at the end of a bin is beside a number that runs hold or do not.
-        """
-        known = share[owners, codes]
+        if self.step:
+            return share, moment
+        # Single numbers are added to bins without others, and taken from bins with all others: a
+        # cut at the end of a bin is beside a number that runs hold or do not.
+        known, held = share[owners, codes], (sign > 0) == (after > 0)
         points = np.where(held, known == 0.0, known == 1.0) & ~np.isin(cuts, self.special)
         points &= (self.edges[0] <= cuts) & (cuts <= self.edges[-1])
         at = owners[points], codes[points]
@@ -387,6 +372,7 @@ class Spread:
         here = held[points]
         share[at] = np.where(here, part, 1.0 - part)
         moment[at] = np.where(here, part * numbers, moment[at])
+        return share, moment
 
     def positions(self, values: NDArray[Any]) -> FloatArray:
         """Numbers in units of bins: bin and share of it that lies below."""

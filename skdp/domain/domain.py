@@ -717,28 +717,15 @@ def _entries(given: Any) -> dict[str, Any]:
 
 def parts_from_text(source: str | os.PathLike[str]) -> tuple[list[tuple[str, Any]], list[Any]]:
     """Entries of the columns of a domain in JSON, and its rules; raises any error if damaged."""
-    data = read_json(source)
+    try:
+        data = json.loads(source if isinstance(source, str) else Path(source).read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"It is not JSON in UTF-8 (or no pathlib.Path): {error}.") from error
     found = {key: data.get(key, False) for key in HEAD} if isinstance(data, dict) else data
     if found != HEAD:
         what = f"It says {found!r:.90}, and only {HEAD} can be read"
         raise DomainError(f"{what}. Declare it from public knowledge, or with an older skdp.")
     return [(item["name"], item) for item in data["attributes"]], list(data.get("structure", ()))
-
-
-def read_json(source: str | os.PathLike[str]) -> Any:
-    """What JSON holds: that of a text, or of the file of a path.
-
-    Raises
-    ------
-    DomainError
-        If it is none.
-    OSError
-        If it cannot be read.
-    """
-    try:
-        return json.loads(source if isinstance(source, str) else Path(source).read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise DomainError(f"It is not JSON in UTF-8 (or no pathlib.Path): {error}.") from error
 
 
 # --- the columns of a frame, and code books
