@@ -504,8 +504,7 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
     middles = (borders[:-1] + borders[1:]) / 2
     if described.labels is not None:
         axis.set_ticks(middles)
-        texts = [*described.labels, *(["missing"] if described.missing else [])]
-        _name_ticks(axis, texts)
+        _name_ticks(axis, [*described.labels, *["missing"] * described.missing])
         return
     if described.dates:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -547,17 +546,12 @@ def _number_ticks(axis: Any) -> None:
 
 def _name_ticks(axis: Any, texts: Sequence[str]) -> None:
     """Name the ticks of an axis: of too many every second, third and so on."""
-    size, below = _text_size(axis), axis.axis_name == "x"
+    size, below = axis.get_major_ticks(1)[0].label1.get_size(), axis.axis_name == "x"
     along, across = _cell(axis.axes)[:: 1 if below else -1]
     every = -(-len(texts) // max(int(72 * along / (1.25 * size)), 1))
     names = _cut(texts, 72 * _NAMES * across, size)
     axis.set_ticklabels([name if k % every == 0 else "" for k, name in enumerate(names)])
     axis.set_tick_params(labelrotation=90 if below else 0, length=0)
-
-
-def _text_size(axis: Any) -> float:
-    """Points of the labels of an axis."""
-    return float(axis.get_major_ticks(1)[0].label1.get_size())
 
 
 def _cut(texts: Sequence[Any], room: float, size: float) -> list[str]:

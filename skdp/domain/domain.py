@@ -797,17 +797,22 @@ def _of_row(row: dict[str, str]) -> dict[str, Any]:
 def _cell(entry: str, text: str) -> Any:
     """What a cell says of an entry; lists hold numbers or booleans where all are, else text."""
     if entry not in ("categories", "special", "edges"):
-        return text if entry in ("other", "format") else _FLAGS.get(text.casefold(), _value(text))
+        return text if entry in ("other", "format") else _FLAGS.get(text.casefold(), value_of(text))
     mark = next((mark for mark in "|;," if mark in text), ";")
     parts = [part.strip() for part in text.split(mark)]
-    texts = [part.partition("=")[0].strip() or part for part in parts if part]
-    values = [_value(each) for each in texts]
-    kinds = {bool} if bool in map(type, values) else {int, float}
-    return values if {*map(type, values)} <= kinds else texts
+    return values_of([part.partition("=")[0].strip() or part for part in parts if part])
 
 
-def _value(text: str) -> Any:
+def values_of(texts: Sequence[str]) -> list[Any]:
+    """Values that texts write: numbers, or true and false, only where all are."""
+    values = [value_of(each) for each in texts]
+    kinds = {type(each) for each in values}
+    return values if kinds <= {int, float} or kinds == {bool} else [each.strip() for each in texts]
+
+
+def value_of(text: str) -> Any:
+    """A number or another value of JSON, if the text is one; else the text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return text.strip()

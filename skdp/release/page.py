@@ -285,27 +285,26 @@ def _network(model: NetworkModel) -> dict[str, Any]:
 
 
 def _views(model: ViewsModel) -> dict[str, Any]:
-    tables, cells = [], None
+    cells = None
     if model.cells is not None:
         # How far the counts of all columns together are known.
         noise, elsewhere = model.cells
         each = np.full(len(model.rows.weights), noise)
         cells = {"noise": each, "scatter": np.zeros(0), "elsewhere": elsewhere}
-    sets = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
-    for axes in model.coefficients.looks:
-        if len(axes) > 1:
-            belief = model.believed.belief(axes)
-            tables.append(
-                {
-                    "axes": axes,
-                    "sizes": model.sizes(axes),
-                    "corrected": model.corrected(axes),
-                    "taken": model.taken(axes),
-                    "removed": belief.removed,
-                    "variances": belief.variance,
-                    "rows": model.rows_in_groups(axes),
-                }
-            )
+    joint = [axes for axes in model.coefficients.looks if len(axes) > 1]
+    sets = [*combinations(sorted(model.columns), 2), *joint]
+    tables = [
+        {
+            "axes": axes,
+            "sizes": model.sizes(axes),
+            "corrected": model.corrected(axes),
+            "taken": model.taken(axes),
+            "removed": model.believed.belief(axes).removed,
+            "variances": model.believed.belief(axes).variance,
+            "rows": model.rows_in_groups(axes),
+        }
+        for axes in joint
+    ]
     return {
         "total": model.total,
         "totalVariance": model.total_variance,
@@ -317,11 +316,7 @@ def _views(model: ViewsModel) -> dict[str, Any]:
             for axes, mask in model.possible.items()
         ],
         "tables": tables,
-        "distances": {
-            ",".join(map(str, axes)): model.believed.distance(axes)
-            for axes in sets
-            if len(axes) > 1
-        },
+        "distances": {",".join(map(str, axes)): model.believed.distance(axes) for axes in sets},
     }
 
 
@@ -436,10 +431,8 @@ def _prepared_column(domain: Domain, name: str) -> dict[str, Any]:
             found["pieces"] = dict(zip(_PIECES, (low, one, low, high, one), strict=True))
     else:
         if not isinstance(attribute.contents, Points):
-            low[: attribute.bins], high[: attribute.bins] = (
-                attribute.edges[:-1],
-                attribute.edges[1:],
-            )
+            low[: attribute.bins] = attribute.edges[:-1]
+            high[: attribute.bins] = attribute.edges[1:]
         found |= {"kind": "number", "integer": attribute.integer}
         found["literals"] = [repr(float(value)) for value in attribute.special]
         if isinstance(attribute, Date | Datetime):
