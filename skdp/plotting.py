@@ -504,8 +504,7 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
     middles = (borders[:-1] + borders[1:]) / 2
     if described.labels is not None:
         axis.set_ticks(middles)
-        texts = [*described.labels, *(["missing"] if described.missing else [])]
-        _name_ticks(axis, texts)
+        _name_ticks(axis, [*described.labels, *["missing"] * described.missing])
         return
     if described.dates:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -547,9 +546,7 @@ def _number_ticks(axis: Any) -> None:
 
 def _name_ticks(axis: Any, texts: Sequence[str]) -> None:
     """Name the ticks of an axis: of too many every second, third and so on."""
-    # In points.
-    size = float(axis.get_major_ticks(1)[0].label1.get_size())
-    below = axis.axis_name == "x"
+    size, below = axis.get_major_ticks(1)[0].label1.get_size(), axis.axis_name == "x"
     along, across = _cell(axis.axes)[:: 1 if below else -1]
     every = -(-len(texts) // max(int(72 * along / (1.25 * size)), 1))
     names = _cut(texts, 72 * _NAMES * across, size)

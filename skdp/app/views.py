@@ -81,10 +81,9 @@ def _checks(synopsis: Synopsis, file: Path, options: Namespace) -> Found:
     loss, checks = synopsis.privacy_loss, _facts(synopsis)
     if loss is not None:
         stated, cost = float(loss.of_record.epsilon), _cost_of_noise(synopsis)
-        checks["noise"] = ("the variances that it states fit its epsilon", True)
-        if cost > stated * (1 + 1e-6):
-            text = f"as small as epsilon {cost:.3g} of one record buys, not {stated:.3g}"
-            checks["noise"] = (text, False)
+        fits, text = cost <= stated * (1 + 1e-6), "the variances that it states fit its epsilon"
+        lower = f"as small as epsilon {cost:.3g} of one record buys, not {stated:.3g}"
+        checks["noise"] = (text if fits else lower, fits)
     if options.ledger is not None:
         releases = releases_of(PrivacyLedger(path=options.ledger).to_frame())
         checks["ledger entry"] = _entry_of(synopsis, releases, file.name)[1:]
@@ -178,10 +177,8 @@ def _entry_of(
     same = releases["domain"] == synopsis.domain.fingerprint
     same &= (releases["seeded"] == loss.seeded) & (releases["parts"] == parts_text(loss.parts))
     same &= releases["max_rows_per_id"].fillna(0) == (loss.max_rows_per_id or 0)
-    own, unnamed = (
-        same & (releases["name"] == name),
-        same & (releases["name"] == releases["estimator"]),
-    )
+    own = same & (releases["name"] == name)
+    unnamed = same & (releases["name"] == releases["estimator"])
     if own.any():
         return releases[own], _told(releases[own]), True
     if unnamed.any():

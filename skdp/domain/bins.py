@@ -319,7 +319,7 @@ class Spread:
         return codes, share, share * (left + share / 2 * (right - left))
 
     def between(
-        self, starts: FloatArray, stops: FloatArray, owners: IntArray, n: int, after: Any = None
+        self, starts: FloatArray, stops: FloatArray, after: FloatArray, owners: IntArray, n: int
     ) -> tuple[FloatArray, FloatArray]:
         """Share of each bin that lies in the runs of each owner, and that times the mean there.
 
@@ -329,11 +329,11 @@ class Spread:
         ----------
         starts, stops : ndarray of shape (n_runs,)
             Numbers of cuts, as from `cut`.
+        after : ndarray of shape (2 * n_runs,)
+            Of starts and stops whether the cut is after the number.
         owners : ndarray of int, shape (n_runs,)
             Whose runs they are, one of ``n``; those of one are disjoint.
         n : int
-        after : ndarray of shape (2 * n_runs,), default=None
-            Of starts and stops whether the cut is after the number; None: runs are closed.
 
         Returns
         -------
@@ -352,11 +352,13 @@ class Spread:
         inside = np.cumsum(added(-sign), axis=1)
         share = (added(sign * amount) + inside * size) / size
         moment = (added(sign * total) + inside * sums) / size
-        # Single numbers in bins without others, or left out of bins with all others.
-        held = (sign > 0) == (np.ones(len(cuts)) if after is None else after > 0)
-        known = share[owners, codes]
+        if self.step:
+            return share, moment
+        # Single numbers are added to bins without others, and taken from bins with all others: a
+        # cut at the end of a bin is beside a number that runs hold or do not.
+        known, held = share[owners, codes], (sign > 0) == (after > 0)
         points = np.where(held, known == 0.0, known == 1.0) & ~np.isin(cuts, self.special)
-        points &= (self.edges[0] <= cuts) & (cuts <= self.edges[-1]) & (self.step == 0.0)
+        points &= (self.edges[0] <= cuts) & (cuts <= self.edges[-1])
         at, numbers, here = (owners[points], codes[points]), cuts[points], held[points]
         steps = np.array([*map(step_of, numbers.tolist())])
         part = np.full(len(steps), POINT)

@@ -717,28 +717,15 @@ def _entries(given: Any) -> dict[str, Any]:
 
 def parts_from_text(source: str | os.PathLike[str]) -> tuple[list[tuple[str, Any]], list[Any]]:
     """Entries of the columns of a domain in JSON, and its rules; raises any error if damaged."""
-    data = read_json(source)
+    try:
+        data = json.loads(source if isinstance(source, str) else Path(source).read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"It is not JSON in UTF-8 (or no pathlib.Path): {error}.") from error
     found = {key: data.get(key, False) for key in HEAD} if isinstance(data, dict) else data
     if found != HEAD:
         what = f"It says {found!r:.90}, and only {HEAD} can be read"
         raise DomainError(f"{what}. Declare it from public knowledge, or with an older skdp.")
     return [(item["name"], item) for item in data["attributes"]], list(data.get("structure", ()))
-
-
-def read_json(source: str | os.PathLike[str]) -> Any:
-    """What JSON holds: that of a text, or of the file of a path.
-
-    Raises
-    ------
-    DomainError
-        If it is none.
-    OSError
-        If it cannot be read.
-    """
-    try:
-        return json.loads(source if isinstance(source, str) else Path(source).read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise DomainError(f"It is not JSON in UTF-8 (or no pathlib.Path): {error}.") from error
 
 
 # --- the columns of a frame, and code books
@@ -810,17 +797,22 @@ def _of_row(row: dict[str, str]) -> dict[str, Any]:
 def _cell(entry: str, text: str) -> Any:
     """What a cell says of an entry; lists hold numbers or booleans where all are, else text."""
     if entry not in ("categories", "special", "edges"):
-        return text if entry in ("other", "format") else _FLAGS.get(text.casefold(), _value(text))
+        return text if entry in ("other", "format") else _FLAGS.get(text.casefold(), value_of(text))
     mark = next((mark for mark in "|;," if mark in text), ";")
     parts = [part.strip() for part in text.split(mark)]
-    texts = [part.partition("=")[0].strip() or part for part in parts if part]
-    values = [_value(each) for each in texts]
-    kinds = {bool} if bool in map(type, values) else {int, float}
-    return values if {*map(type, values)} <= kinds else texts
+    return values_of([part.partition("=")[0].strip() or part for part in parts if part])
 
 
-def _value(text: str) -> Any:
+def values_of(texts: Sequence[str]) -> list[Any]:
+    """Values that texts write: numbers, or true and false, only where all are."""
+    values = [value_of(each) for each in texts]
+    kinds = {type(each) for each in values}
+    return values if kinds <= {int, float} or kinds == {bool} else [each.strip() for each in texts]
+
+
+def value_of(text: str) -> Any:
+    """A number or another value of JSON, if the text is one; else the text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return text.strip()

@@ -81,7 +81,8 @@ class Region:
         if self.attribute.n_values in self.cells or not self:
             return -math.inf, math.inf
         assert isinstance(self.attribute, Numeric)
-        runs = self.attribute.contents.numbers(*self.runs)
+        starts, stops, _ = self.runs
+        runs = self.attribute.contents.numbers(starts, stops)
         numbers = np.concatenate([*runs, self.attribute.means()[[*self.cells]]])
         return float(numbers.min()), float(numbers.max())
 
@@ -99,8 +100,8 @@ class Region:
         if isinstance(attribute, Numeric):
             found[attribute.bins : attribute.n_values] = attribute.special
             found *= self.weights
-            owner, after = np.zeros(len(self.cuts) // 2, dtype=np.int64), _after(self.cuts)
-            found[: attribute.bins] = attribute.contents.between(*self.runs, owner, 1, after)[1][0]
+            owner = np.zeros(len(self.cuts) // 2, dtype=np.int64)
+            found[: attribute.bins] = attribute.contents.between(*self.runs, owner, 1)[1][0]
             return found
         assert isinstance(attribute, Categorical)
         if any(isinstance(value, str) for value in attribute.categories):
@@ -110,10 +111,9 @@ class Region:
         return found * self.weights
 
     @property
-    def runs(self) -> tuple[FloatArray, FloatArray]:
-        """Numbers of the cuts at which runs begin and end."""
-        numbers = np.array([number for number, _ in self.cuts], dtype=np.float64)
-        return numbers[::2], numbers[1::2]
+    def runs(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As `runs_of` its cuts."""
+        return runs_of(self.cuts)
 
     @property
     def edges(self) -> FloatArray:
@@ -135,10 +135,8 @@ def weigh(regions: Iterable[Region]) -> None:
         found = np.zeros((len(alike), attribute.size))
         if isinstance(attribute, Numeric):
             cuts = [cut for each in alike for cut in each.cuts]
-            numbers = np.array([number for number, _ in cuts], dtype=np.float64)
             owners = np.repeat(np.arange(len(alike)), [len(each.cuts) // 2 for each in alike])
-            runs = numbers[::2], numbers[1::2], owners, len(alike), _after(cuts)
-            shares, _ = attribute.contents.between(*runs)
+            shares, _ = attribute.contents.between(*runs_of(cuts), owners, len(alike))
             found[:, : attribute.bins] = shares
         for region, weights in zip(alike, found, strict=True):
             if region.cells:
@@ -147,10 +145,10 @@ def weigh(regions: Iterable[Region]) -> None:
             vars(region)["weights"] = weights
 
 
-def _after(cuts: Sequence[Cut]) -> FloatArray:
-    """Whether cuts are after their number: of the starts of runs, and then of the stops."""
-    found = np.array([after for _, after in cuts], dtype=np.float64)
-    return np.concatenate([found[::2], found[1::2]])
+def runs_of(cuts: Sequence[Cut]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Numbers at which runs begin and end; of both whether the cut is after the number."""
+    numbers, after = np.array(cuts, dtype=np.float64).reshape(-1, 2).T
+    return numbers[::2], numbers[1::2], np.append(after[::2], after[1::2])
 
 
 def known_values(given: Any, known: Iterable[Any]) -> str:
@@ -694,11 +692,9 @@ def with_bins(weights: FloatArray) -> FloatArray:
 
 def plain(weights: FloatArray) -> FloatArray:
     """Weights in which single numbers do not matter beside others."""
-    return (
-        np.where(at_points(weights), np.rint(weights), weights)
-        if weights.max() > ROUNDEST
-        else weights
-    )
+    if weights.max() <= ROUNDEST:
+        return weights
+    return np.where(at_points(weights), np.rint(weights), weights)
 
 
 def at_roundest(weights: FloatArray, of_one: Any, of_others: Any) -> FloatArray:

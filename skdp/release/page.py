@@ -285,27 +285,26 @@ def _network(model: NetworkModel) -> dict[str, Any]:
 
 
 def _views(model: ViewsModel) -> dict[str, Any]:
-    tables, cells, believed = [], None, model.believed
+    cells, believed = None, model.believed
     if model.cells is not None:
         # How far the counts of all columns together are known.
         noise, elsewhere = model.cells
         each = np.full(len(model.rows.weights), noise)
         cells = {"noise": each, "scatter": np.zeros(0), "elsewhere": elsewhere}
-    sets = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
-    for axes in model.coefficients.looks:
-        if len(axes) > 1:
-            belief = believed.belief(axes)
-            tables.append(
-                {
-                    "axes": axes,
-                    "sizes": model.sizes(axes),
-                    "corrected": model.corrected(axes),
-                    "taken": model.taken(axes),
-                    "removed": belief.removed,
-                    "variances": belief.variance,
-                    "rows": model.rows_in_groups(axes),
-                }
-            )
+    joint = [axes for axes in model.coefficients.looks if len(axes) > 1]
+    sets = [*combinations(sorted(model.columns), 2), *joint]
+    tables = [
+        {
+            "axes": axes,
+            "sizes": model.sizes(axes),
+            "corrected": model.corrected(axes),
+            "taken": model.taken(axes),
+            "removed": believed.belief(axes).removed,
+            "variances": believed.belief(axes).variance,
+            "rows": model.rows_in_groups(axes),
+        }
+        for axes in joint
+    ]
     return {
         "total": model.total,
         "totalVariance": model.total_variance,
@@ -320,7 +319,6 @@ def _views(model: ViewsModel) -> dict[str, Any]:
         "distances": {
             ",".join(map(str, axes)): [believed.distance(axes), believed.any_pair(axes)]
             for axes in sets
-            if len(axes) > 1
         },
     }
 

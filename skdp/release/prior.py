@@ -325,13 +325,17 @@ class Roundest:
         self._columns: Mapping[int, ColumnEstimate] = getattr(release, "columns", {})
         self._domain, self._quantile = domain, quantile
 
-    @kept
     def _shares(self, axis: int) -> FloatArray:
         if axis not in self._columns:
             return np.zeros((2, 1))
         attribute: Any = self._domain[self._domain.names[axis]]
-        edges = np.asarray(attribute.edges, dtype=np.float64)
-        return at_numbers(self._columns[axis], edges, self._quantile)
+        # Found once for a release, whatever is asked of it.
+        known = vars(self._columns[axis]).setdefault("_at_numbers", {})
+        if self._quantile not in known:
+            edges = np.asarray(attribute.edges, dtype=np.float64)
+            known[self._quantile] = at_numbers(self._columns[axis], edges, self._quantile)
+        found: FloatArray = known[self._quantile]
+        return found
 
     def _known(self, axis: int, weights: FloatArray) -> list[Any]:
         likely, least = self._shares(axis)

@@ -188,7 +188,8 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
     proportion to what it covers of the bin.
     """
     attribute: Any = region.attribute
-    held, (starts, stops) = attribute.contents, region.runs
+    held, (starts, stops, after) = attribute.contents, region.runs
+    ends = after.reshape(2, -1)
     low, high = np.full((2, len(codes)), np.nan)
     for code in np.unique(codes[codes < attribute.bins]).tolist():
         rows = np.flatnonzero(codes == code)
@@ -197,7 +198,8 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
         met = np.flatnonzero((starts <= last) & (stops >= left))
         if not len(met):
             continue
-        shares = held.between(starts[met], stops[met], np.arange(len(met)), len(met))[0][:, code]
+        runs = starts[met], stops[met], ends[:, met].ravel(), np.arange(len(met)), len(met)
+        shares = held.between(*runs)[0][:, code]
         chosen = met[inverse(shares, generator.random(len(rows)))] if len(met) > 1 else met[0]
         low[rows], high[rows] = starts[chosen], stops[chosen]
     return held.numbers(low, high)

@@ -35,7 +35,8 @@ from ..._random import token
 from ..._validation import as_epsilon, write_text
 from ...accounting import PrivacyLedger
 from ...domain import Categorical, Date, Datetime, Domain, DomainReport
-from ...domain.check import Draft, drafts_of
+from ...domain.check import HEAD, Draft, drafts_of
+from ...domain.domain import value_of, values_of
 from ...domain.query import quoted
 from ...exceptions import DomainError, LedgerError
 from ...expected import bar_of, bar_texts
@@ -110,21 +111,6 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _value(text: str) -> Any:
-    """A number or another value of JSON, if the text is one; else the text."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text.strip()
-
-
-def _values(lines: Sequence[str]) -> list[Any]:
-    """Categories: numbers, or true and false, only where all are."""
-    found = [_value(line) for line in lines]
-    kinds = {type(each) for each in found}
-    return found if kinds <= {int, float} or kinds == {bool} else [line.strip() for line in lines]
-
-
 def lines_of(text: str) -> list[str]:
     """Lines that hold something."""
     return [line for line in re.split("\r?\n", text) if line.strip()]
@@ -138,14 +124,14 @@ def _data_of(name: str, form: Form) -> dict[str, Any]:
     for part in (each for each in fields if form[each].strip()):
         text = form[part]
         if part == "categories":
-            data[part] = _values(lines_of(text))
+            data[part] = values_of(lines_of(text))
         elif part == "special":
-            data[part] = [_value(each) for each in text.split(",")]
+            data[part] = [value_of(each) for each in text.split(",")]
         elif part == "more":
             pairs = (line.partition(":") for line in lines_of(text))
-            data |= {key.strip(): _value(value) for key, _, value in pairs}
+            data |= {key.strip(): value_of(value) for key, _, value in pairs}
         else:
-            data[part] = _value(text)
+            data[part] = value_of(text)
     if kind == "categorical":
         known = data.setdefault("categories", "...")
         # Of the type that the category has.
@@ -175,7 +161,7 @@ def domain_of(names: Sequence[str], form: Form) -> tuple[Domain | None, dict[str
     if wrong:
         return None, wrong
     try:
-        return _domain(measured, [_value(line) for line in lines_of(form.get("rules", ""))]), {}
+        return _domain(measured, [value_of(line) for line in lines_of(form.get("rules", ""))]), {}
     except (DomainError, TypeError) as error:
         return None, {"rules": str(error)}
 
@@ -188,8 +174,7 @@ def _about(message: str, form: Form) -> str:
 
 
 def _domain(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any] = ()) -> Domain:
-    data = {"format": "skdp.domain", "version": 1}
-    return Domain.from_json(json.dumps({**data, "attributes": attributes, "structure": rules}))
+    return Domain.from_json(json.dumps({**HEAD, "attributes": attributes, "structure": rules}))
 
 
 def unreadable(report: DomainReport, names: Sequence[str], form: Form) -> dict[str, str]:
