@@ -27,7 +27,7 @@ from .base import (
     match_labelled,
     warn_of_emptiness,
 )
-from .domain import FEW_BINS, Attribute, Domain, Level, Numeric
+from .domain import FEW_BINS, Attribute, Domain, Numeric
 from .exceptions import DomainError
 from .tables import weighted_rows
 
@@ -128,17 +128,13 @@ def group_values(attribute: Attribute, max_groups: int | None) -> Grouping:
     if attribute.order() is None:
         level = attribute.levels()[-1]
         return Grouping(level.groups, level.labels, None, None)
-    level = _finest(attribute, max_groups or FEW_BINS)
+    # The finest level with at most so many groups, or the next to the coarsest.
+    levels, most = attribute.levels(), (max_groups or FEW_BINS) + attribute.nullable
+    few = [level for level in levels[1:] if len(level.labels) <= most]
+    level = few[-1] if few else levels[min(1, len(levels) - 1)]
     order = np.asarray(attribute.order())[: attribute.n_values]
     chain = list(dict.fromkeys(level.groups[order].tolist()))
     return Grouping(level.groups, level.labels, chain, None)
-
-
-def _finest(attribute: Attribute, max_groups: int) -> Level:
-    """The finest level with at most so many groups, or the next to the coarsest."""
-    levels = attribute.levels()
-    few = [level for level in levels[1:] if len(level.labels) <= max_groups + attribute.nullable]
-    return few[-1] if few else levels[min(1, len(levels) - 1)]
 
 
 # --- groups where the records are: numbers are cut where released counts are equal

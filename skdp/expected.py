@@ -271,7 +271,8 @@ class Asked(NamedTuple):
             both = [f"({each})" for each in (about[0], rest[1]) if each and each != "*"]
             return cls(statistic, [], " and ".join(both) or None)
         if statistic != "proportion":
-            about = [_unquoted(each) for each in about]
+            quoted = re.compile(r"""([`'"])(.*)\1""", re.DOTALL)
+            about = [match[2] if (match := quoted.fullmatch(each)) else each for each in about]
         if statistic == "median":
             return cls("quantile", [*about, 0.5], rest[1])
         if statistic == "quantile":
@@ -285,13 +286,6 @@ class Asked(NamedTuple):
         """The answer of a release, with its interval, or without if ``level`` is None."""
         how = {} if level is None else {"return_interval": True, "level": level}
         return getattr(release, self.statistic)(*self.about, self.where, **how)
-
-
-def _unquoted(name: str) -> str:
-    """The name of a column, which may stand in quotes or backticks."""
-    if len(name) > 1 and name[0] == name[-1] and name[0] in "`'\"":
-        return name[1:-1]
-    return name
 
 
 def _unread(question: str) -> ValueError:

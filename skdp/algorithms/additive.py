@@ -143,7 +143,10 @@ class Logit:
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:
         """Outcome minus expectation in units, (n, n_outputs); at most `reach` a row."""
         if self.n_outputs == 1:
-            return np.asarray(labels[:, None] * UNIT - self._second(scores))
+            # Of the second of two classes, rounded down.
+            end = len(_EXPONENTIALS) - 1
+            second = _OF_TWO[np.clip(scores, -end, end) + end]
+            return np.asarray(labels[:, None] * UNIT - second)
         result = -self.shares(scores)
         result[np.arange(len(labels)), labels] += UNIT
         return result
@@ -160,11 +163,6 @@ class Logit:
         # The full matrix diag(p) - p p' is at most diag(p), so that steps in all scores at once
         # cannot overshoot.
         return shares[:, 1:] * shares[:, :1] if self.n_outputs == 1 else shares
-
-    def _second(self, scores: IntArray) -> IntArray:
-        """Share of the second of two classes in units, rounded down, (n, 1)."""
-        end = len(_EXPONENTIALS) - 1
-        return _OF_TWO[np.clip(scores, -end, end) + end]
 
     def _all(self, scores: Any) -> Any:
         return np.insert(scores, 0, 0, axis=1) if self.n_outputs == 1 else scores
