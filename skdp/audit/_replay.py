@@ -15,7 +15,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -252,9 +252,7 @@ def replay(
         tally.add(tape, follower, seen, other)
     if tally.n_errors == n and tally.differs is None:
         # A misspelt parameter would pass.
-        kind, text = seen["error"]
-        what = f"Every run ended in {kind.__name__}, so there is nothing to replay"
-        raise ReplayError(f"{what}: {text}")
+        _refuse_errors(seen)
     claimed = tally.claimed
     if claimed is None and not hasattr(mechanism, "epsilon"):
         raise ValueError(
@@ -312,6 +310,11 @@ class _Tally:
         if not self.given:
             self.claimed = min(self.claimed or math.inf, float(loss.epsilon))
         self.declared = {part: float(budget) for part, budget in loss.parts.items()}
+
+
+def _refuse_errors(seen: dict[str, Any]) -> NoReturn:
+    kind, text = seen["error"]
+    raise ReplayError(f"Every run ended in {kind.__name__}, so there is nothing to replay: {text}")
 
 
 def _refuse_unrecorded(*tapes: Recorder | Follower) -> None:

@@ -116,11 +116,9 @@ class KnownLaw(Answers, Protocol):
         cut = [query.cuts and are_shares(query) for query in queries]
         if not any(cut):
             return self._reach(queries, level)
+        asked = [query.mapped(plain) for query in queries]
         least, most = (
-            [
-                query.mapped(plain).mapped(to) if each else query
-                for query, each in zip(queries, cut, strict=True)
-            ]
+            [query.mapped(to) if each else query for query, each in zip(asked, cut, strict=True)]
             for to in (np.floor, np.ceil)
         )
         low, high, value = self._reach(least, level), self._reach(most, level), self.answer(queries)
