@@ -46,9 +46,8 @@ def parser() -> ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"skdp {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _command(
-        _group(commands, "domain", "Check or propose a public domain."), check, "release.check"
-    )
+    domains = _group(commands, "domain", "Check or propose a public domain.")
+    _command(domains, check, "release.check")
     _command(commands, plan, "release.plan")
     _command(commands, release, "release.release")
     _command(commands, wizard, "wizard.server.wizard")

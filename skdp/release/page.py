@@ -133,9 +133,8 @@ def _packed(data: dict[str, Any]) -> str:
             return value.item()
         array = np.ascontiguousarray(value).ravel()
         # Integers in few bytes: most arrays are codes of rows.
-        kind = "f8"
-        if array.dtype.kind != "f":
-            kind = f"u{np.min_scalar_type(int(array.max(initial=0))).itemsize}"
+        whole = array.dtype.kind != "f"
+        kind = f"u{np.min_scalar_type(int(array.max(initial=0))).itemsize}" if whole else "f8"
         packed.extend(bytes(-len(packed) % 8) + array.astype(f"<{kind}").tobytes())
         at = len(packed) - len(array) * int(kind[1])
         return {"array": kind, "at": at, "length": len(array)}
