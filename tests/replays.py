@@ -297,8 +297,7 @@ def trees(epsilon: float) -> Any:
 
 
 def regressor(epsilon: float) -> Any:
-    domain = SPACE.select(["x", "z"])
-    release = skdp.HDPViewSynthesizer(epsilon=epsilon, domain=domain, target="x")
+    release = skdp.HDPViewSynthesizer(epsilon=epsilon, domain=SPACE.select(["x", "z"]), target="x")
     return skdp.PrivateRegressor(DecisionTreeRegressor(max_depth=2), release, n_samples=60)
 
 

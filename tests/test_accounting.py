@@ -72,8 +72,7 @@ def test_sums_with_any_denominators_are_held(make_ledger):
     asked = [Fraction(1, 10**100 + 3**number) for number in range(50)]
     ledger, exact = make_ledger(1), Fraction(0)
     for value in asked:
-        parts = {"a": value / 3, "b": value * 2 / 3}
-        ledger.charge("odd", PrivacyLoss(value, parts, seeded=True))
+        ledger.charge("odd", PrivacyLoss(value, {"a": value / 3, "b": value * 2 / 3}, seeded=True))
         exact += value
         # Never less than what was asked, and hardly more.
         assert exact <= ledger.spent < exact + Fraction(1, 10**50)
@@ -124,8 +123,7 @@ def test_frame(make_ledger):
         ["third", "1/3", "total=1/3", True],
     ]
     assert set(frame["process"]) == {os.getpid()}
-    now = pd.Timestamp.now(tz="UTC")
-    assert (now - frame["time"]).abs().max() < pd.Timedelta("1min")
+    assert (pd.Timestamp.now(tz="UTC") - frame["time"]).abs().max() < pd.Timedelta("1min")
     assert frame["time"].is_monotonic_increasing
 
 
@@ -311,8 +309,7 @@ def test_the_loss_of_a_record_and_that_of_a_person_are_not_summed(make_ledger):
             ledger.charge("second", second)
         assert ledger.spent == 1 and len(ledger.to_frame()) == 1
         ledger.charge("first", first)
-        unit = "record" if first is record else "person"
-        assert list(ledger.to_frame()["unit"]) == [unit] * 2
+        assert list(ledger.to_frame()["unit"]) == ["record" if first is record else "person"] * 2
     people = make_ledger(3)
     people.charge("first", person)
     with pytest.raises(LedgerError, match="protect one person"):

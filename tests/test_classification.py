@@ -54,8 +54,7 @@ def test_histogram_is_the_projection_of_the_noisy_counts(release):
     assert histogram.min() >= 0
     assert abs(histogram.sum() - 4000) < 100
     # Setting negative counts to zero would keep every positive count and raise the total.
-    shift = (noisy - histogram)[histogram > 0]
-    assert np.ptp(shift) < 1e-6
+    assert np.ptp((noisy - histogram)[histogram > 0]) < 1e-6
 
 
 def test_paper_sets_negative_counts_to_zero():
@@ -131,8 +130,7 @@ def test_classes_may_be_declared_on_the_release():
     release = PrivPfCTransformer(
         epsilon=2.0, domain=domain, classes=["low", "high"], random_state=0
     )
-    model = PrivateClassifier(LogisticRegression(), release).fit(X, Y)
-    assert model.score(X, Y) > 0.75
+    assert PrivateClassifier(LogisticRegression(), release).fit(X, Y).score(X, Y) > 0.75
     twice = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
     with pytest.raises(ValueError, match="declared twice"):
         twice.fit(X, Y)

@@ -248,8 +248,7 @@ class Fails(DecisionTreeClassifier):
 
 def test_a_failed_training_loses_no_release():
     ledger = skdp.PrivacyLedger(2)
-    release = clone(RELEASE).set_params(ledger=ledger)
-    model = skdp.PrivateClassifier(encoded(Fails()), release)
+    model = skdp.PrivateClassifier(encoded(Fails()), clone(RELEASE).set_params(ledger=ledger))
     with pytest.raises(skdp.exceptions.TrainingError, match="too many rows") as error:
         model.fit(X, Y)
     assert ledger.spent == 2 and model.privacy_loss_.epsilon == 2

@@ -16,8 +16,7 @@ def test_components_are_those_of_the_covariance():
     np.testing.assert_allclose(pca.explained_variance_, values[::-1], rtol=0.02)
     np.testing.assert_allclose(np.abs(pca.components_ @ vectors[:, ::-1]), np.eye(3), atol=0.02)
     np.testing.assert_allclose(pca.explained_variance_ratio_.sum(), 1)
-    back = pca.inverse_transform(pca.transform(X))
-    np.testing.assert_allclose(back, X, atol=1e-9)
+    np.testing.assert_allclose(pca.inverse_transform(pca.transform(X)), X, atol=1e-9)
     first = skdp.PrivatePCA(1, epsilon=1, domain=skdp.Numeric(-1, 1)).fit(X)
     assert first.transform(X).shape == (20_000, 1)
     assert first.get_feature_names_out().tolist() == ["privatepca0"]

@@ -172,8 +172,7 @@ def test_the_readme_and_the_landing_page_run_as_printed(tmp_path, monkeypatch, c
 @over("name", ["publish", "train", "officer"])
 def test_notebooks_are_run_small_and_linked(name):
     file = DOCS / "notebooks" / f"{name}.ipynb"
-    cells = json.loads(file.read_text())["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    code = [cell for cell in json.loads(file.read_text())["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     outputs = [output for cell in code for output in cell["outputs"]]
     assert outputs and not [each for each in outputs if each["output_type"] == "error"]

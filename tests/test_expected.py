@@ -65,8 +65,7 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states(monkeypatch
     count = release.count(QUESTIONS[0], return_interval=True)
     mean = release.mean("age", return_interval=True)
     for question, told in ((QUESTIONS[0], count), ("mean(age)", mean)):
-        half = (told.upper - told.lower) / 2
-        assert found.loc[question, 4] == pytest.approx(half, rel=0.3)
+        assert found.loc[question, 4] == pytest.approx((told.upper - told.lower) / 2, rel=0.3)
     # Of many records few rows are enough, and these are never drawn again.
     draw = "skdp.algorithms.marginals.fit.Population._draw"
     monkeypatch.setattr(draw, lambda *given: pytest.fail("rows were drawn again"))

@@ -239,8 +239,7 @@ def test_no_tree_counts_a_record_twice_in_a_level(parent, lower, upper):
 @over("partition", [None, "adaptive"])
 def test_intervals_of_quantiles_cover_at_the_ends_of_a_column(partition):
     # False alarms: below 0.002 at a coverage of 95%. It was 13 of 20 when errors were interpolated.
-    rng = np.random.default_rng(5)
-    ages = np.minimum(np.rint(rng.gamma(6, 7, 3_000)), 79).astype(int)
+    ages = np.minimum(np.rint(np.random.default_rng(5).gamma(6, 7, 3_000)), 79).astype(int)
     domain = skdp.Domain({"age": skdp.Numeric(0, 79, integer=True)})
     shares = [0.01, 0.95, 0.99]
     true = np.quantile(ages, shares, method="inverted_cdf")

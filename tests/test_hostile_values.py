@@ -66,8 +66,7 @@ def test_one_nested_label_changes_no_other():
     column = [["low"], ["high"]] * 50
     assert as_labels(column).tolist() == ["low", "high"] * 50
     for odd in (["low", "high"], [], [["low"]], None, "low"):
-        labels = as_labels([*column, odd])
-        assert labels[:100].tolist() == ["low", "high"] * 50
+        assert as_labels([*column, odd])[:100].tolist() == ["low", "high"] * 50
     score = private_score([*column, [1, 2]], ["low"] * 101, "accuracy", epsilon=10_000)
     assert float(score) == pytest.approx(50 / 101)
 
@@ -162,8 +161,7 @@ def test_a_row_changes_no_other_rows_prediction(n_rows, odd):
 )
 def test_odd_predictions_are_wrong(answer, right):
     X, y = np.zeros((3, 1)), np.zeros(3, dtype=int)
-    scorer = of_model("accuracy", epsilon=10_000)
-    assert scorer(Answers(answer), X, y) == right
+    assert of_model("accuracy", epsilon=10_000)(Answers(answer), X, y) == right
     loss = of_model("mean_squared_error", epsilon=1e6, domain=(0, 2))
     # Text is read as numbers are; an infinite one is clipped to the largest.
     worst = 0 if right else 1 if "'1'" in repr(answer(X)) else 4

@@ -353,10 +353,9 @@ def test_private_steps_hand_on_numbers(case):
 
 
 def test_whom_a_report_says_is_protected():
-    owned = X.assign(who=np.arange(len(X)) // 2)
     made = skdp.HDPViewSynthesizer(
         epsilon=2, domain=DOMAIN, target="income", max_rows_per_id=2, privacy_id="who"
-    ).fit(owned, Y)
+    ).fit(X.assign(who=np.arange(len(X)) // 2), Y)
     trained = skdp.PrivateClassifier(DummyClassifier(), FrozenEstimator(made)).fit(X, Y)
     for one in (made, trained, FrozenEstimator(made)):
         assert any("one person (at most 2" in note for note in privacy_report(one).notes)

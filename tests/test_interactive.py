@@ -207,8 +207,7 @@ def log_probability(calls, signs):
     found = float(np.logaddexp.reduce(total))
     for call in calls:
         if call.mechanism == "discrete_laplace":
-            noise = call.noisy - int(call.values.item())
-            found += dlaplace.logpmf(noise, float(call.public[0]))
+            found += dlaplace.logpmf(call.noisy - int(call.values.item()), float(call.public[0]))
     return found
 
 

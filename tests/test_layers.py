@@ -183,8 +183,7 @@ def test_contributing_names_what_is_there():
     named = set(re.findall(r"`(?:[\w/]+/)?(test_\w+)(?:\.py)?`", CONTRIBUTING))
     tests = {path.stem for path in TESTS.rglob("test_*.py")}
     assert not named - tests
-    modules = {f"test_{path.stem.strip('_')}" for path in PACKAGE.rglob("*")}
-    assert not tests - named - modules
+    assert not tests - named - {f"test_{path.stem.strip('_')}" for path in PACKAGE.rglob("*")}
 
 
 @over("path", sorted(PACKAGE.rglob("*/__init__.py")))

@@ -35,8 +35,7 @@ def frequencies(line, size, seed):
 
 @over("line", LINES)
 def test_the_law_is_that_of_permute_and_flip_on_all_integers(line):
-    seen = frequencies(line, 6000, seed=3)
-    assert fit(seen, law(*line)) > 1e-6
+    assert fit(frequencies(line, 6000, seed=3), law(*line)) > 1e-6
 
 
 def test_a_wrong_scale_is_rejected():

@@ -149,8 +149,7 @@ def test_bins_are_labels_and_groups_of_pairs():
 
 
 def test_only_sets_of_the_workload_are_measured():
-    workload = {("a", "d"): 1, ("b", "c"): 0.5}
-    model = release(rows(4000), 2.0, workload=workload).synopsis_.model
+    model = release(rows(4000), 2.0, workload={("a", "d"): 1, ("b", "c"): 0.5}).synopsis_.model
     measured = {axes for axes in model.coefficients.looks if len(axes) > 1}
     assert measured and measured <= {(0, 3), (1, 2)}
 
@@ -158,8 +157,7 @@ def test_only_sets_of_the_workload_are_measured():
 def test_all_columns_together_are_counted_where_cells_hold_many_records():
     frame = rows(20_000)
     view = release(frame, 1.0)
-    model = check(view, DOMAIN)
-    assert set(model.budget) == {"total", "columns", "sets"}
+    assert set(check(view, DOMAIN).budget) == {"total", "columns", "sets"}
     drawn = view.sample(20_000, random_state=0)
     cells = [np.ravel_multi_index(DOMAIN.encode(each).T, DOMAIN.shape) for each in (frame, drawn)]
     exact, found = (np.bincount(each, minlength=400) for each in cells)

@@ -30,6 +30,5 @@ def test_columns_that_say_the_same_do_not_make_naive_bayes_sure(epsilon):
     ).fit(X, y)
     # Bayes' theorem for one column.
     likely = [0.3 * a / (0.3 * a + 0.7 * (1 - a)) for a in (0.3, 0.7)]
-    found = model.predict_proba([[0] * 8, [1] * 8])[:, 1]
-    np.testing.assert_allclose(found, likely, atol=0.05)
+    np.testing.assert_allclose(model.predict_proba([[0] * 8, [1] * 8])[:, 1], likely, atol=0.05)
     assert model.score(X, y) >= 0.69

@@ -23,8 +23,7 @@ def test_every_section_says_how_and_when_it_was_measured():
 def test_tables_of_the_pages_are_those_of_the_file(tmp_path):
     numbers.publish(FIGURES, tmp_path)
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    shown = {path.name: path.read_text() for path in numbers.FOLDER.iterdir()}
-    assert written == shown
+    assert written == {path.name: path.read_text() for path in numbers.FOLDER.iterdir()}
 
 
 def test_every_table_of_figures_is_on_a_page():

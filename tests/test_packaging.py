@@ -76,8 +76,7 @@ def test_one_address_is_to_be_filled_in():
 
 
 def test_the_conda_recipe_and_pre_commit_say_what_the_metadata_say():
-    yaml = pytest.importorskip("yaml")
-    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    recipe = pytest.importorskip("yaml").safe_load((ROOT / "conda" / "recipe.yaml").read_text())
     assert recipe["context"]["version"] == PROJECT["version"]
     needed = [each.replace(" ", "") for each in recipe["requirements"]["run"]]
     assert needed == [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
@@ -94,8 +93,7 @@ def test_workflows_do_what_the_checks_of_a_commit_do():
     script = (ROOT / ".ci" / "run").read_text()
     lines = re.findall(r"^\s*(?:pass|lane) ([\w -]+?)(?: >.*)?$", script, re.M)
     passed = [target for line in lines for target in line.split()]
-    targets = found["ci"]["jobs"]["make"]["strategy"]["matrix"]["target"]
-    assert sorted(targets) == sorted(passed)
+    assert sorted(found["ci"]["jobs"]["make"]["strategy"]["matrix"]["target"]) == sorted(passed)
     texts = "".join((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
     named = {*passed, *re.findall(r"(?:`|\$ )make ([\w-]+)", texts)}
     assert named <= {*re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)}

@@ -42,8 +42,7 @@ def places(cell):
     """Where a cell says that kernels are: [(their names, file below skdp)]."""
     part = r"``([\w/]+\.py)``: (``\w+``(?:, ``\w+``)*)"
     assert re.fullmatch(rf"({part}(, |$))*", cell), cell
-    parts = re.findall(part, cell)
-    return [(re.findall(r"\w+", names), file) for file, names in parts]
+    return [(re.findall(r"\w+", names), file) for file, names in re.findall(part, cell)]
 
 
 def test_the_package_knows_the_names_of_the_papers():

@@ -186,8 +186,7 @@ def largest_changes(estimator, rows, target, records):
         pair = [(each.drop(columns=target), each[target]) for each in (rows, more)]
         with watching() as calls:
             replay(estimator, *pair, outputs="exact", n=1)
-        shares = [call.share for call in calls if "discrete_laplace" in call.step]
-        found = np.maximum(found, shares)
+        found = np.maximum(found, [call.share for call in calls if "discrete_laplace" in call.step])
     return found
 
 

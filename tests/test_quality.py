@@ -97,8 +97,7 @@ def test_a_private_report_is_near_the_exact_one():
     noisy, true = report.scores, exact.scores["value"]
     assert noisy["lower"].le(true).all() and noisy["upper"].ge(true).all()
     assert noisy["upper"].sub(noisy["lower"]).lt(20).all()
-    near = (report.columns["distance"] - exact.columns["distance"]).abs()
-    assert near.max() < 0.02
+    assert (report.columns["distance"] - exact.columns["distance"]).abs().max() < 0.02
     assert "epsilon = 2" in repr(pickle.loads(pickle.dumps(report)))
 
 

@@ -86,8 +86,7 @@ def test_below_is_uniform_and_in_range():
     assert (drawn >= 0).all() and (drawn < bounds).all()
     assert (drawn[::4] == 0).all()
     assert uniform(np.bincount(drawn[2::4])) > 1e-6
-    large = drawn[3::4] // 2**60
-    assert uniform(np.bincount(large, minlength=3)) > 1e-6
+    assert uniform(np.bincount(drawn[3::4] // 2**60, minlength=3)) > 1e-6
     # The remainder without refusal would put 6/16, 5/16 and 5/16 there.
     biased = source.words(20_000) % np.uint64(3 * 2**60) // np.uint64(2**60)
     assert uniform(np.bincount(biased.astype(int), minlength=3)) < 1e-6
@@ -122,8 +121,7 @@ def test_forked_processes_draw_different_noise():
 def test_fork_drops_the_buffer_even_if_the_process_id_returns(monkeypatch):
     # In the module alone: threads of other tests may be waiting for processes of their own, and
     # multiprocessing asks os.getpid whose they are.
-    here = SimpleNamespace(**{**vars(os), "getpid": lambda: 1})
-    monkeypatch.setattr(_random, "os", here)
+    monkeypatch.setattr(_random, "os", SimpleNamespace(**{**vars(os), "getpid": lambda: 1}))
     source = NoiseSource()
     source.words(1)
     expected = source._local.buffer[1:9].tolist()
@@ -155,8 +153,7 @@ def test_seed_repeats_and_warns_of_the_consequence():
     with pytest.warns(InsecureSeedWarning) as caught:
         noise = discrete_laplace([1, 2, 3], 1.0, random_state=np.int64(42))
     assert caught[0].filename == __file__
-    again = noise_source(42)
-    assert first.words(2000).tolist() == again.words(2000).tolist()
+    assert first.words(2000).tolist() == noise_source(42).words(2000).tolist()
     assert noise.tolist() == discrete_laplace([1, 2, 3], 1.0, random_state=42).tolist()
     assert first.words(5).tolist() != noise_source(43).words(5).tolist()
 

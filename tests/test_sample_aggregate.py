@@ -192,8 +192,7 @@ def test_no_block_tells_another_how_many_records_it_has(monkeypatch, estimator, 
 
 
 def test_blocks_draw_independently(monkeypatch):
-    model = blocks(Coins(), n_blocks=50, output="coin_")
-    found = blocks_of(monkeypatch, model, np.ones((100, 1)))
+    found = blocks_of(monkeypatch, blocks(Coins(), n_blocks=50, output="coin_"), np.ones((100, 1)))
     assert len(np.unique(found)) == 50
     assert 0.3 < found.mean() / STEPS < 0.7
 
@@ -232,8 +231,7 @@ def test_who_ends_the_process_is_heard_and_what_cannot_be_copied_costs_nothing()
 def test_an_output_of_another_shape_is_refused_before_the_charge(box):
     X = np.random.default_rng(0).normal(size=(400, 3))
     wrong = blocks(LinearRegression(), output="coef_", output_range=(-5, 5))
-    shapes = r"has shape \(3,\), and output_range has \(\)"
-    refused(wrong, ValueError, shapes, box(X), X[:, 0])
+    refused(wrong, ValueError, r"has shape \(3,\), and output_range has \(\)", box(X), X[:, 0])
     # As many rows of coefficients as there are labels, which nobody knows beforehand.
     ends = (np.full((3, 3), -5), np.full((3, 3), 5))
     right = blocks(LogisticRegression(), output="coef_", output_range=ends)

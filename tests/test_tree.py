@@ -46,8 +46,7 @@ def test_a_tree_learns(algorithm, quality):
     model = tree(4.0, algorithm=algorithm, quality=quality).fit(*table())
     assert model.score(*table(seed=1)) > 0.78
     assert np.argmax(model.feature_importances_) == 0
-    shares = model.predict_proba(table(20, seed=1)[0])
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(model.predict_proba(table(20, seed=1)[0]).sum(axis=1), 1)
 
 
 def test_a_forest_learns():
@@ -65,8 +64,7 @@ def test_the_tree_is_printed():
     assert text.startswith("|--- age < ")
     assert "or missing" in text
     assert text.count("of about") == model.tree_.model.nodes.count(None)
-    short = model.tree_.to_text(1)
-    assert short.count("\n") == 4
+    assert model.tree_.to_text(1).count("\n") == 4
 
     one = skdp.Domain({"x": skdp.Categorical(["only"]), "y": skdp.Categorical([7, 8])})
     stump = skdp.PrivateDecisionTreeClassifier(domain=one, target="y")

@@ -55,8 +55,7 @@ def test_the_table_is_whole():
     assert len(ITEMS) + len(shown) >= 150
     assert len({(work, item) for work, item, *_ in ITEMS}) == len(ITEMS)
     assert sum(check.startswith("open:") for *_, check in ITEMS) <= MOST_OPEN
-    reproduce = pytest.importorskip("benchmarks.reproduce.__main__")
-    assert set(FIGURES) == set(reproduce.figures())
+    assert set(FIGURES) == set(pytest.importorskip("benchmarks.reproduce.__main__").figures())
 
 
 def test_every_rival_is_reproduced_as_published():

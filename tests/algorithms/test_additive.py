@@ -83,8 +83,7 @@ def test_residuals_of_a_record_stay_within_their_bound(n_classes, reach):
     for label in range(n_classes if reach is None else len(outcomes)):
         residuals = link.residuals(scores, np.full(len(scores), label))
         assert residuals.dtype == np.int64
-        sizes = np.abs(residuals).sum(axis=1)
-        assert 0.98 * link.reach <= sizes.max() <= link.reach
+        assert 0.98 * link.reach <= np.abs(residuals).sum(axis=1).max() <= link.reach
 
 
 # ------------------------------------------------------------------- histograms and calibration

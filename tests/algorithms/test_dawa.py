@@ -64,8 +64,7 @@ def test_the_dynamic_programme_finds_the_least_sum(n_bins, aligned):
 @over("aligned", [False, True])
 @over("n_bins", [1, 2, 6, 9])
 def test_costs_are_distances_to_the_median_and_move_by_one(n_bins, aligned):
-    rng = np.random.default_rng(n_bins)
-    counts = rng.integers(0, 6, n_bins)
+    counts = np.random.default_rng(n_bins).integers(0, 6, n_bins)
     costs = bucket_costs(counts, aligned=aligned)
     assert [len(each) for each in costs] == lengths_of(n_bins, aligned=aligned)
     for k, each in enumerate(costs):
@@ -119,8 +118,7 @@ def test_the_law_of_the_choice_is_private():
     ],
 )
 def test_costs_of_all_64_bits_are_exact(costs, penalty, edges):
-    found = choose_buckets(costs, 2, 1e6, 1, penalty=penalty, random_state=0)
-    assert found.tolist() == edges
+    assert choose_buckets(costs, 2, 1e6, 1, penalty=penalty, random_state=0).tolist() == edges
 
 
 # --- AHP
@@ -181,10 +179,9 @@ def test_siblings_are_pulled_together_by_james_stein():
 @over("partition", ["dawa", "ahp"])
 def test_records_lie_anywhere_in_their_group(partition):
     """A group of 64 equal bins: half of it holds a binomial number of its records."""
-    rows = np.repeat(np.arange(64), 100)
     release = RangeTreeHistogram(
         epsilon=20.0, domain=skdp.Numeric(0, 64, 64), partition=partition, random_state=0
-    ).fit(rows)
+    ).fit(np.repeat(np.arange(64), 100))
     (group,) = release.tree_.leaf_widths
     found = release.count((0, 32 - 1e-9), return_interval=True)
     assert group == 64 and found.value == pytest.approx(3200, abs=10)

@@ -80,8 +80,7 @@ def test_kd_boxes_equal_the_recursion(cells, xi0, xi1, corrected, measure):
     found = sorted(zip(map(tuple, lower.tolist()), map(tuple, upper.tolist()), strict=True))
     d = cells.ndim
     rest = (epsilon, xi0, xi1, corrected, measure)
-    expected = kd_by_recursion(cells, *rest, [0] * d, list(cells.shape))
-    assert found == sorted(expected)
+    assert found == sorted(kd_by_recursion(cells, *rest, [0] * d, list(cells.shape)))
     for i, (a, b) in enumerate(zip(lower, upper, strict=True)):
         assert (box.reshape(cells.shape)[slices(a, b)] == i).all()
 
@@ -95,8 +94,7 @@ def test_two_step_without_noise_is_exact(cells):
     with pytest.MonkeyPatch.context() as patch:
         recorder = Recorder()
         patch.setattr(dpcube, "discrete_laplace", recorder)
-        parts = two_step_parts(Fraction(1), 0.25)
-        view = two_step_kdtree(as_table(cells), parts, xi0=3, xi1=0.5)
+        view = two_step_kdtree(as_table(cells), two_step_parts(Fraction(1), 0.25), xi0=3, xi1=0.5)
     assert_exact(view, cells)
     # Every cell, and every box again; each with sensitivity 1 and its part.
     first, second = recorder.calls
@@ -131,8 +129,7 @@ def test_hierarchical_without_noise_is_exact(cells, height):
     # A final box of level k has all that the levels above it left, exactly.
     left = {1 - Fraction(k, height + 1) for k in range(height + 1)}
     assert set(view.epsilon) <= left
-    spent = {epsilon for _, epsilon, _ in recorder.calls}
-    assert spent <= left | {Fraction(1, height + 1)}
+    assert {epsilon for _, epsilon, _ in recorder.calls} <= left | {Fraction(1, height + 1)}
 
 
 def test_hierarchical_cuts_at_the_median(monkeypatch):
@@ -158,8 +155,7 @@ def test_a_range_tree_is_estimated_by_gblue_on_a_tree_of_several_columns():
         patch.setattr(dpcube._Sums, "estimates", kept)
         view = hierarchical_kdtree(as_table(cells), parts, middle=True, random_state=0)
     (sums,) = measured
-    parent = np.concatenate(sums._parent)
-    tree = Tree.from_parents(parent)
+    tree = Tree.from_parents(np.concatenate(sums._parent))
     variances = np.array(
         [math.inf if e is None else discrete_laplace_variance(e) for e in sums._epsilon]
     )

@@ -231,8 +231,7 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
     assert dyadic_floor(public.rate) == public.rate
     if calibration == "tight":
         assert public.delta >= 2
-        test = bisection.converge_test(parts["converge"], TIGHT)
-        assert bisection.split_at_floor(test) <= 0.25
+        assert bisection.split_at_floor(bisection.converge_test(parts["converge"], TIGHT)) <= 0.25
         assert public.loss >= 0.95 * float(parts["converge"])
 
 

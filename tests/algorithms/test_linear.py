@@ -91,9 +91,8 @@ def test_standard_errors_are_those_of_the_noise():
         for seed in range(200)
     ]
     spread = np.std([model.coef[0] for model in found], axis=0)
-    said = np.mean([model.std[0] for model in found], axis=0)
     # 200 runs tell a standard deviation to 5%: 20% is four of these.
-    np.testing.assert_allclose(said, spread, rtol=0.2)
+    np.testing.assert_allclose(np.mean([model.std[0] for model in found], axis=0), spread, rtol=0.2)
 
 
 # --------------------------------------------------------------------------------------- searches

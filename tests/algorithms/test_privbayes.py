@@ -136,8 +136,7 @@ def mutual_information(counts):
 def test_score_mutual_information_is_close_to_it():
     for counts in random_tables((4, 5), 200):
         n = int(counts.sum())
-        found = Entropy(n)(counts) / 2**20
-        assert abs(found - mutual_information(counts)) <= 1e-4 + 3e-6 * n
+        assert abs(Entropy(n)(counts) / 2**20 - mutual_information(counts)) <= 1e-4 + 3e-6 * n
     # Above the limit it is another function, with the same range.
     assert Entropy(10)(np.array([[500, 0], [0, 500]])) > 0
 
@@ -244,8 +243,7 @@ def test_selections_have_the_budget_and_range_of_their_scores(name, monkeypatch)
 
 def test_negative_counts():
     noisy = np.array([[30, -10], [5, 15], [-3, -4]])
-    zero = conditional(noisy, 40, "zero")
-    np.testing.assert_allclose(zero, [[1, 0], [0.25, 0.75], [0.7, 0.3]])
+    np.testing.assert_allclose(conditional(noisy, 40, "zero"), [[1, 0], [0.25, 0.75], [0.7, 0.3]])
     # The nearest table that sums to 40 takes 10 / 3 from each of the three positive counts.
     nearest = conditional(noisy, 40, "project")
     kept = np.array([80 / 3, 5 / 3, 35 / 3])

@@ -77,8 +77,7 @@ def test_privtree_partition_is_private_by_its_exact_law(calibration, epsilon):
     public = privtree_parameters({"tree": epsilon}, (4,), calibration=calibration)
     law = tree_law((3, 0, 1, 2), public, float(public.rate))
     assert sum(law.values()) == pytest.approx(1)
-    worst = worst_ratio(public, float(public.rate))
-    assert worst <= epsilon
+    assert worst_ratio(public, float(public.rate)) <= epsilon
     # Not vacuous: with three times the rate it fails.
     assert worst_ratio(public, 3 * float(public.rate)) > epsilon
 

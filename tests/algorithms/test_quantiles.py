@@ -16,13 +16,7 @@ from loops import over
 import skdp
 from skdp import private_quantiles
 from skdp._random import noise_source
-from skdp.algorithms.quantiles import (
-    UNIT,
-    LinePieces,
-    TreePlan,
-    _reach,
-    plan_quantiles,
-)
+from skdp.algorithms.quantiles import UNIT, LinePieces, TreePlan, _reach, plan_quantiles
 from skdp.preprocessing import _as_line
 
 
@@ -61,8 +55,7 @@ def test_pieces_are_those_of_the_score(data, size, fraction, low, gap, batch):
     with mock.patch("skdp._validation.BATCH_ROWS", batch):
         pieces = LinePieces(places, low, low + size, fraction)
     starts, scores, widths = pieces.within(None)
-    every = np.repeat(scores, widths)
-    assert every.tolist() == [-distance(data, z, fraction) for z in range(size)]
+    assert np.repeat(scores, widths).tolist() == [-distance(data, z, fraction) for z in range(size)]
     assert starts[0] == 0 and (np.diff(starts, append=size) == widths).all() and widths.min() > 0
     # On any data some integer has the wanted rank: the error bounds count on it.
     assert scores.max() == 0

@@ -88,8 +88,7 @@ def test_divided_counts_are_those_of_brute_force():
 
 
 def test_the_best_split_is_found_without_noise():
-    rng = np.random.default_rng(0)
-    groups = rng.integers(0, 6, (500, 2))
+    groups = np.random.default_rng(0).integers(0, 6, (500, 2))
     labels = (groups[:, 1] > 3).astype(np.int64)
     growth = Growth(records_of(groups, labels, (6, 6)), [binary_splits(6, range(6))] * 2, 2)
     growth.divide(Quality(0.0, 2), HUGE, noise_source(0))
@@ -103,8 +102,7 @@ def test_the_best_split_is_found_without_noise():
 def test_id3_uses_a_column_once_on_a_path():
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 3, (2_000, 3))
-    labels = rng.integers(0, 2, 2_000)
-    records = records_of(groups, labels, (3, 3, 3))
+    records = records_of(groups, rng.integers(0, 2, 2_000), (3, 3, 3))
     parts = tree_parts(Fraction(1000), "id3", 5)
     (model,), _ = fit_trees(
         records, [one_split(3)] * 3, 2, parts, noise_source(0),
@@ -120,8 +118,7 @@ def test_id3_uses_a_column_once_on_a_path():
 
 
 def test_records_reach_the_leaf_that_counted_them():
-    rng = np.random.default_rng(1)
-    groups = rng.integers(0, 5, (3_000, 2))
+    groups = np.random.default_rng(1).integers(0, 5, (3_000, 2))
     labels = (groups.sum(axis=1) > 4).astype(np.int64)
     records = records_of(groups, labels, (5, 5))
     menu = [binary_splits(5, range(5)), binary_splits(5, None)]

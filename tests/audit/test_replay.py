@@ -139,8 +139,7 @@ def test_every_branch_is_certified_with_all_outputs(branches):
 def test_every_estimator_has_a_branch_and_persons_where_they_can_be():
     made = [branch.make(1.0) for branch in BRANCHES if branch.times is None]
     replayed = {type(each) for each in made if isinstance(each, BaseEstimator)}
-    homes = (skdp, skdp.model_selection)
-    public = {getattr(home, name) for home in homes for name in home.__all__}
+    public = {getattr(home, name) for home in (skdp, skdp.model_selection) for name in home.__all__}
     assert replayed == {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)}
     assert {case.estimator for case in CASES} <= replayed
     # Persons have their rows bounded and their noise scaled in every estimator.
@@ -188,8 +187,7 @@ def test_a_call_that_declares_too_little_is_noticed_beside_others_that_cost_less
 
 def test_calls_that_cost_more_than_epsilon_are_noticed_whatever_they_change():
     def twice(records):
-        first = noisy_max([0, 1], 0.75, 1)
-        return first, int(discrete_laplace(len(records), 0.5))
+        return noisy_max([0, 1], 0.75, 1), int(discrete_laplace(len(records), 0.5))
 
     calls = watched(twice)
     assert [call.share for call in calls] == [0.0, 1.0]
@@ -224,8 +222,7 @@ def test_a_call_that_no_pair_moves_as_far_as_it_declares_is_noticed():
 
 
 def test_turns_see_all_containers_and_odd_values():
-    turns = [turn for branch in CONTAINED for turn in branch.turns()]
-    boxes, values, _ = zip(*turns, strict=True)
+    boxes, values, _ = zip(*[turn for branch in CONTAINED for turn in branch.turns()], strict=True)
     assert set(boxes) == set(CONTAINERS) and set(values) == set(ODD_VALUES)
 
 

@@ -121,8 +121,7 @@ def test_means_by_a_column_that_follows_from_another():
     rows = pd.DataFrame({"age": [5, 12, 30, 60] * 250, "pay": [1.0, 3.0, 8.0, 4.0] * 250})
     adult = skdp.derived("adult", "age", {(None, 18): "no", (18, None): "yes"})
     ages = Numeric(0, 79, bins=4, integer=True)
-    columns = {"age": ages, "pay": (0.0, 10.0), "adult": ["no", "yes"]}
-    domain = Domain(columns, structure=[adult])
+    domain = Domain({"age": ages, "pay": (0.0, 10.0), "adult": ["no", "yes"]}, structure=[adult])
     cube = DataCube(epsilon=1000, domain=domain, measure="mean", value="pay").fit(rows)
     assert cube.count("adult == 'no'") == pytest.approx(500, abs=0.1)
     for query in ("adult == 'no'", "age < 18"):
@@ -270,8 +269,7 @@ def test_errors_of_means_are_those_measured():
 
 def test_engines_sum_as_memory_does():
     # Older versions of DuckDB close a connection that nobody holds.
-    connection = pytest.importorskip("duckdb").connect()
-    lazy = connection.from_arrow(pl.from_pandas(HOLES).to_arrow())
+    lazy = pytest.importorskip("duckdb").connect().from_arrow(pl.from_pandas(HOLES).to_arrow())
     for params in ({"resolution": 0.01}, {"dimensions": ["sex", "pay"]}):
         here, there = (
             make(measure="mean", value="pay", random_state=5, **params).fit(rows).sources_
@@ -286,8 +284,7 @@ def test_engines_sum_as_memory_does():
 
 
 def test_statistics_of_dimensions_are_those_of_the_cells(exact):
-    domain = exact.domain_.select(DIMENSIONS)
-    synopsis = one_box_each(domain, exact.tables_[tuple(DIMENSIONS)])
+    synopsis = one_box_each(exact.domain_.select(DIMENSIONS), exact.tables_[tuple(DIMENSIONS)])
     questions = [
         lambda r: r.std("age", "sex == 'F'"),
         lambda r: r.quantile("age", [0.25, 0.5]),

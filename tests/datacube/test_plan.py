@@ -46,8 +46,7 @@ def test_known_cuboids_have_no_error_and_all_agree_with_them():
         values.append(weight * np.transpose(given, np.argsort(axes)).ravel())
     design = np.concatenate(rows)
     best = np.linalg.lstsq(design, np.concatenate(values), rcond=None)[0]
-    found = cube.tables_[tuple(DIMENSIONS)]
-    np.testing.assert_allclose(found.ravel(), best, atol=1e-3)
+    np.testing.assert_allclose(cube.tables_[tuple(DIMENSIONS)].ravel(), best, atol=1e-3)
     std = np.sqrt(np.linalg.inv(design.T @ design)[0, 0])
     assert plan.std_error(DIMENSIONS) == pytest.approx(std, rel=1e-4)
     # A plan for it is better, and another cube with other known tables has another plan.

@@ -66,8 +66,7 @@ def test_exact_nodes_are_the_limit_of_small_variances(given_parents, data):
 
 def test_contradicting_exact_values():
     """Those nearest the leaves win, and the result is consistent."""
-    blue = Blue(PAIR, [0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(blue.estimate([10, 3, 4]), [7, 3, 4])
+    np.testing.assert_array_equal(Blue(PAIR, [0.0, 0.0, 0.0]).estimate([10, 3, 4]), [7, 3, 4])
     # Not measured: ignored.
     assert np.isfinite(Blue(PAIR, [1, np.inf, 1]).estimate([1, np.nan, 1])).all()
     for nothing in (0.0, -2.0):

@@ -177,8 +177,7 @@ def test_measure_draws_the_noise_it_reports():
         error = noisy - truth
         for level in (1, 2):
             at = slice(*tree.level_starts[level : level + 2])
-            part = epsilon * Fraction(int(shares[at][0]), 10**6)
-            expected = discrete_laplace_variance(part)
+            expected = discrete_laplace_variance(epsilon * Fraction(int(shares[at][0]), 10**6))
             np.testing.assert_allclose(variances[at], expected)
             n = error[at].size
             spread = 5 * np.sqrt((5 + 1 / expected) / n)

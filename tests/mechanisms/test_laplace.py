@@ -123,8 +123,7 @@ def test_buckets_decide_only_what_is_certain(rate, signed):
         inside = np.searchsorted(first, right, side="right") - np.searchsorted(first, left)
         assert ((inside == 0) == decided).all()
         for words in (left[decided], right[decided]):
-            source = ScriptedSource([])
-            assert (table.decide(source, words) == table.buckets[decided]).all()
+            assert (table.decide(ScriptedSource([]), words) == table.buckets[decided]).all()
         # Undecided buckets know their only threshold; at it, just above it, and at both ends.
         open_buckets = np.flatnonzero(~decided)
         near = np.concatenate(

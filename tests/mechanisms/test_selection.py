@@ -140,8 +140,7 @@ def test_selections_have_the_exact_law(name):
     for scores, epsilon, score_range in CASES:
         rate = float(dyadic_floor(as_epsilon(epsilon)) / (score_range * winners))
         exact = law(scores, math.exp(-rate))
-        seen = drawn(mechanism, scores, epsilon, score_range, size, 1)
-        assert fit(seen, exact) > ALARM
+        assert fit(drawn(mechanism, scores, epsilon, score_range, size, 1), exact) > ALARM
     scores, epsilon, score_range = CASES[0]
     exact = law(scores, math.exp(-float(dyadic_floor(as_epsilon(epsilon))) / score_range / winners))
     for wrong in (0.8 * epsilon, epsilon / 0.8):

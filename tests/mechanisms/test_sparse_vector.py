@@ -160,8 +160,7 @@ def test_comparisons_gaps_and_cutoff(script):
     script([7], [10, 2, 0, 30, 0])
     asked = SparseVector(1, 100, 2, monotonic=True)
     at = 100 + 7 + asked._offset
-    answers = [asked.query(at + above) for above in (-10, -3, -1, 12)]
-    assert answers == [True, False, False, True]
+    assert [asked.query(at + above) for above in (-10, -3, -1, 12)] == [True, False, False, True]
     assert asked.positives.tolist() == [0, 3] and asked.gaps.tolist() == [0, 42]
     assert asked.remaining == asked.answers.size == 0
     with pytest.raises(RuntimeError, match="All 2 positive answers"):
@@ -282,15 +281,11 @@ def test_the_ledger_pays_when_it_is_made():
         SparseVector(0.5, 5, 2, ledger=ledger)
 
 
-def test_no_copies():
+def test_copies_and_another_process_are_refused(monkeypatch):
     vector = SparseVector(1, 5, 2)
     for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="copied or pickled"):
             attempt(vector)
-
-
-def test_another_process_is_refused(monkeypatch):
-    vector = SparseVector(1, 5, 2)
     monkeypatch.setattr(sparse_vector, "process_mark", lambda: (1, 1))
     with pytest.raises(RuntimeError, match="process"):
         vector.query(0)
@@ -386,13 +381,9 @@ def binomial_cdf(n, p):
 def outcomes(count, rate, threshold, levels=3):
     """P(a cell is not released), P(with each of the first few counts), and P(with more)."""
     r = math.exp(-rate)
-    probability = [(1 - r) / (1 + r) * r ** abs(k - count) for k in range(-400, 400)]
-    split = 400 + threshold
-    return [
-        sum(probability[:split]),
-        *probability[split : split + levels],
-        sum(probability[split + levels :]),
-    ]
+    chance = [(1 - r) / (1 + r) * r ** abs(k - count) for k in range(-400, 400)]
+    least, many = 400 + threshold, 400 + threshold + levels
+    return [sum(chance[:least]), *chance[least:many], sum(chance[many:])]
 
 
 # --- the number of false cells

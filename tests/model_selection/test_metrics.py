@@ -57,15 +57,13 @@ def test_metrics_of_probabilities(name):
     assert float(found) == pytest.approx(VALUES[name], abs=HIDDEN[name])
     assert found.lower - 3e-4 <= VALUES[name] <= found.upper + 3e-4
     both = np.column_stack([1 - PROBA, PROBA])
-    twice = private_score(TRUTH, both, name, epsilon=EXACTLY)
-    assert float(twice) == pytest.approx(float(found))
+    assert float(private_score(TRUTH, both, name, epsilon=EXACTLY)) == pytest.approx(float(found))
     if name == "roc_auc":
         # Ties count half.
         ties = np.where(PROBA > 0.5, 0.9, 0.1)
         found = private_score(TRUTH, ties, name, epsilon=EXACTLY)
         assert float(found) == pytest.approx(exact.roc_auc_score(TRUTH, ties))
-    table = pd.DataFrame(PROBA3)
-    found = private_score(TRUTH3, table, name, epsilon=EXACTLY, labels=[0, 1, 2])
+    found = private_score(TRUTH3, pd.DataFrame(PROBA3), name, epsilon=EXACTLY, labels=[0, 1, 2])
     assert float(found) == pytest.approx(VALUES3[name], abs=2 * HIDDEN[name])
 
 
@@ -172,8 +170,7 @@ def test_rows_of_a_search_add_up_to_the_metric():
     scored = _metrics.Scored(TRUTH, both, {0: 0, 1: 1})
     scores, spread = _metrics.as_metric("log_loss").row_scores(scored)
     assert scores.min() >= -spread and scores.max() <= 0
-    found = scores.mean() * np.log(0.001) / spread
-    assert found == pytest.approx(VALUES["log_loss"], abs=1e-4)
+    assert scores.mean() * np.log(0.001) / spread == pytest.approx(VALUES["log_loss"], abs=1e-4)
     metric = _metrics.as_metric("mean_absolute_error", BOUNDS)
     scores, spread = metric.row_scores(_metrics.Scored(NUMBERS, GUESS, {}))
     assert -scores.mean() * 6 / spread == pytest.approx(VALUES["mean_absolute_error"], abs=1e-4)

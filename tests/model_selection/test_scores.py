@@ -21,8 +21,7 @@ def test_odd_labels_are_wrong_answers():
         (["x"], ["y"], 0),
     ):
         truth, guess = np.array(truth, dtype=object), np.array(guess, dtype=object)
-        score = private_score(truth, guess, "accuracy", epsilon=50)
-        assert float(score) == pytest.approx(expected)
+        assert float(private_score(truth, guess, "accuracy", epsilon=50)) == pytest.approx(expected)
     # One text makes objects of numbers: the other labels are the same as before.
     large = np.array([2**53 + 1] * 9)
     for column in (large, large.astype(object)):

@@ -54,8 +54,7 @@ def test_records_are_taken_as_often_as_expected(n):
     if n * 8 >= 2000:
         assert (np.abs(counts - expected) < 1 + SLACK).all()
     for feature in features:
-        off = np.bincount(feature, weights=counts - expected)
-        assert np.abs(off).max() < 3.5
+        assert np.abs(np.bincount(feature, weights=counts - expected)).max() < 3.5
 
 
 def test_boxes_get_their_counts_and_sides_theirs():

@@ -238,8 +238,7 @@ def random_rows(rng, shape, n=20_000):
 @over("rounded", [False, True])
 def test_draws_under_a_condition_follow_the_exact_law(rounded):
     rows, table = random_rows(np.random.default_rng(5), SHAPE)
-    rng = np.random.default_rng(1)
-    codes = rows.draw(60_000, rng, WHERE, pairs=[] if rounded else None)
+    codes = rows.draw(60_000, np.random.default_rng(1), WHERE, pairs=[] if rounded else None)
     assert codes.dtype == np.int32 and codes.shape == (60_000, 4)
     assert fits(codes, under(table, WHERE))
     # Wrong laws are rejected: no condition, weights taken as all or nothing, independent columns.
@@ -301,8 +300,7 @@ def test_of_a_rare_condition_rows_meet_as_much_as_enough_of_them_do():
     law = under(table, {axis: rare[axis] for axis in (kept, 3)}).sum(axis=lost)
     assert fits(np.delete(drawn, lost, axis=1), law)
     # Any row will do where rows are cells: then the condition is met by one alone.
-    one = rows.draw(5, rng, {axis: rare[axis] for axis in (0, 2)}, 0.5)
-    assert (one == codes[0]).all()
+    assert (rows.draw(5, rng, {axis: rare[axis] for axis in (0, 2)}, 0.5) == codes[0]).all()
 
 
 def boxes():

@@ -71,8 +71,7 @@ def test_cells_are_those_of_brute_force(n_parts, most):
     table = frame
     if n_parts > 1:
         # Records of one person lie in several parts.
-        dask = pytest.importorskip("dask.dataframe")
-        table = dask.from_pandas(frame, npartitions=n_parts)
+        table = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=n_parts)
     bound = None if most is None else Contributions("person", most, noise_source(1))
     coded = Coded(read_rows(table), DOMAIN, bound)
     np.testing.assert_array_equal(coded.cells, by_hand(frame, most))
@@ -129,8 +128,7 @@ def test_a_loss_stops_before_the_rest_is_spent(synthesizer):
     # What is left pays for the corrected release, in two charges.
     view.set_params(epsilon=0.99).fit(plane(lost=0))
     assert ledger.remaining == 0
-    parts = ledger.to_frame()["parts"]
-    assert list(parts[:2]) == ["skipped=0.01", "skipped=0.0099"]
+    assert list(ledger.to_frame()["parts"][:2]) == ["skipped=0.01", "skipped=0.0099"]
     assert view.privacy_loss_.parts["skipped"] == Fraction(99, 10_000)
 
 

@@ -31,9 +31,8 @@ def test_much_budget_gives_the_records():
     rows = people(2000)
     view = skdp.PrivBayesSynthesizer(epsilon=1e6, domain=DOMAIN, random_state=0).fit(rows)
     true = CountTable.from_codes(DOMAIN.encode(rows), DOMAIN.shape).dense()
-    model = view.synopsis_.model
     # All columns fit into one table: the network is complete and loses nothing.
-    np.testing.assert_allclose(model.view(range(5)), true, atol=0.5)
+    np.testing.assert_allclose(view.synopsis_.model.view(range(5)), true, atol=0.5)
     assert view.count("age >= 53 and sex == 'F'") == pytest.approx(
         ((rows["age"] >= 53) & (rows["sex"] == "F")).sum(), abs=0.5
     )
@@ -43,6 +42,5 @@ def test_a_table_of_the_release_has_its_pairs():
     view = skdp.PrivBayesSynthesizer(epsilon=8.0, domain=DOMAIN, encoding="hierarchical", theta=30)
     synopsis = view.fit(people()).synopsis_
     table = synopsis.to_frame()
-    sums = table.groupby(["first", "second"])["count"].sum()
-    np.testing.assert_allclose(sums, synopsis.total)
+    np.testing.assert_allclose(table.groupby(["first", "second"])["count"].sum(), synopsis.total)
     assert set(table["first"]) == set(DOMAIN.names) and set(table["second"]) > {""}

@@ -61,8 +61,7 @@ def test_bmax_against_all_sets_of_sources(sizes):
 
 
 def test_pmost_against_all_sets_of_sources():
-    sizes = (3, 5, 2)
-    cube = lattice(sizes)
+    cube = lattice((3, 5, 2))
 
     def noise(count):
         return 2.0 * count**2

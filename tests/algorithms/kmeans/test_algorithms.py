@@ -23,8 +23,7 @@ def test_every_round_freezes_its_centroids(monkeypatch):
     recorder = Recorder()
     monkeypatch.setattr(algorithms, "discrete_laplace", recorder)
     points = np.array([[45], [0], [0]], dtype=np.int32)
-    init = np.array([[0.0], [100.0]])
-    task = make_task(points, (101,), 2, "lloyd", n_rounds=1, init=init)
+    task = make_task(points, (101,), 2, "lloyd", n_rounds=1, init=np.array([[0.0], [100.0]]))
     algorithms.lloyd(task)
     assert recorder.calls[0][0].tolist() == [3, 0]
 

@@ -40,8 +40,7 @@ def test_assignment_is_exact_whatever_the_matrix_around_a_row(monkeypatch):
         for x in points
     ]
     assert nearest(points, centroids).tolist() == truth
-    alone = np.concatenate([nearest(point[None], centroids) for point in points])
-    assert alone.tolist() == truth
+    assert np.concatenate([nearest(point[None], centroids) for point in points]).tolist() == truth
     monkeypatch.setattr(lloyd, "BLOCK", 200)
     assert nearest(points, centroids).tolist() == truth
 
@@ -95,12 +94,10 @@ def test_greedy_starts_take_each_blob_and_nothing_negative():
     weights = np.ones(len(points))
     weights[:200] = -3
     generator = np.random.default_rng(3)
-    starts = kmeans_plus_plus(points, weights, 2, 30, generator)
-    assert (starts[:, :, 0] > 250).all()
+    assert (kmeans_plus_plus(points, weights, 2, 30, generator)[:, :, 0] > 250).all()
     three = kmeans_plus_plus(points, np.ones(len(points)), 3, 30, generator)
     assert all(len(set(nearest(start, points[[0, 250, 450]]))) == 3 for start in three)
-    nobody = kmeans_plus_plus(points, np.zeros(len(points)), 4, 2, generator)
-    assert nobody.shape == (2, 4, 2)
+    assert kmeans_plus_plus(points, np.zeros(len(points)), 4, 2, generator).shape == (2, 4, 2)
 
 
 def test_ray_turi_is_its_formula():
