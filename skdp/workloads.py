@@ -46,19 +46,16 @@ def _random_ranges(n: int) -> FloatArray:
     # The ends are two uniform draws, sorted.
     first, last = np.sort(np.indices((n, n)), axis=0)
     inside = np.maximum(last - first - 1, 0)
-    shares: FloatArray = 1 - ((n - 1 - first) ** 2 + last**2 - inside**2) / n**2
-    return shares
+    return np.asarray(1 - ((n - 1 - first) ** 2 + last**2 - inside**2) / n**2)
 
 
 def _ranges(n: int) -> FloatArray:
     first, last = np.sort(np.indices((n, n)), axis=0)
-    shares: FloatArray = (first + 1) * (n - last) / (n * (n + 1) / 2)
-    return shares
+    return np.asarray((first + 1) * (n - last) / (n * (n + 1) / 2))
 
 
 def _prefixes(n: int) -> FloatArray:
-    shares: FloatArray = 1 - np.max(np.indices((n, n)), axis=0) / n
-    return shares
+    return np.asarray(1 - np.max(np.indices((n, n)), axis=0) / n)
 
 
 _GRAMS: dict[str, Callable[[int], FloatArray]] = {

@@ -520,7 +520,9 @@ def fit_trees(
     total, epsilon = noisy.astype(np.float64), parts["model"] / n_trees
     score = Quality.named(quality, total)
     if algorithm == "auto":
-        depth = auto_depth(_least(total, parts) * float(epsilon), menu, n_classes, max_depth)
+        # The released number of records less the standard deviation of its noise.
+        least = float(total.sum() - (n_classes * discrete_laplace_variance(parts["total"])) ** 0.5)
+        depth = auto_depth(least * float(epsilon), menu, n_classes, max_depth)
         grown = (Growth(records, menu, n_classes) for _ in range(n_trees))
         models = [
             grow_tree(growth, score, epsilon, depth, prune, random_state, n_trees)
@@ -531,12 +533,6 @@ def fit_trees(
     growth = Growth(records, menu, n_classes)
     model = _published(growth, score, epsilon, float(total.sum()), max_depth, random_state)
     return [_prune_errors(model) if algorithm == "c4.5" and prune else model], total
-
-
-def _least(total: FloatArray, parts: Mapping[str, Fraction]) -> float:
-    """Released number of records less the standard deviation of its noise."""
-    noise = len(total) * discrete_laplace_variance(parts["total"])
-    return float(total.sum() - noise**0.5)
 
 
 def grow_tree(

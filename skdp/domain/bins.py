@@ -68,14 +68,13 @@ def multiples_in(edges: NDArray[Any], step: float) -> FloatArray:
     places = edges / min(step, 10.0 * float(np.abs(edges).max()))
     near = 1e-12 * np.abs(places)
     ends = np.append(np.ceil(places - near)[:-1], np.floor(places[-1] + near[-1]) + 1.0)
-    found: FloatArray = np.diff(ends)
-    return found
+    return np.asarray(np.diff(ends))
 
 
 def step_of(number: float) -> float:
     """The largest power of ten that a number is a multiple of, as it is written; of 0 any."""
-    digits = Decimal(repr(number)).normalize().as_tuple()
-    return 10.0 ** int(digits.exponent) if number else math.inf
+    written = Decimal(repr(number)).normalize()
+    return 10.0 ** int(written.as_tuple().exponent) if number else math.inf
 
 
 def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:

@@ -284,7 +284,8 @@ class _Temporal(Numeric):
 
     def _read(self, value: Any, name: str) -> int:
         refuse_placeholder(value, name)
-        if name == "upper" and self.unit not in _DATES and _is_day(value):
+        is_day = len(value) == 10 if isinstance(value, str) else type(value) is datetime.date
+        if name == "upper" and self.unit not in _DATES and is_day:
             # A day without a time is meant to the end.
             value = pd.Timestamp(value) + datetime.timedelta(days=1, microseconds=-1)
         found = self._clock.number(value)
@@ -386,11 +387,6 @@ class _Temporal(Numeric):
 def _not_a_date(value: Any) -> str:
     how = "Give ISO text such as '2021-03-01', a date, datetime or Timestamp; with a time zone only"
     return f"must be a date, got {value!r}. {how} for a Datetime with tz='UTC'."
-
-
-def _is_day(value: Any) -> bool:
-    """Whether a declared end is a date without a time."""
-    return len(value) == 10 if isinstance(value, str) else type(value) is datetime.date
 
 
 class Date(_Temporal):

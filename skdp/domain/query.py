@@ -7,7 +7,6 @@ import bisect
 import contextlib
 import difflib
 import functools
-import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -642,10 +641,6 @@ class Query(NamedTuple):
     def plus(self, other: Query) -> Query:
         """The query whose answer is the sum of the answers to this and another one."""
         return Query(self.products + other.products)
-
-    def weights(self) -> Iterator[tuple[int, FloatArray]]:
-        """Each column with its weights, in all products."""
-        return itertools.chain.from_iterable(part.items() for part in self.products)
 
     @property
     def cuts(self) -> bool:

@@ -274,8 +274,7 @@ def standing_out(counts: FloatArray) -> FloatArray:
     """What counts exceed those of their neighbours by, or these them: none to all of each."""
     counts = np.maximum(counts, 0.0)
     steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    found: FloatArray = counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
-    return found
+    return np.asarray(counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps)))
 
 
 def to_one_side(column: ColumnEstimate, widths: FloatArray) -> FloatArray:
@@ -334,8 +333,7 @@ class Roundest:
         if self._quantile not in known:
             edges = np.asarray(attribute.edges, dtype=np.float64)
             known[self._quantile] = at_numbers(self._columns[axis], edges, self._quantile)
-        found: FloatArray = known[self._quantile]
-        return found
+        return np.asarray(known[self._quantile])
 
     def _known(self, axis: int, weights: FloatArray) -> list[Any]:
         likely, least = self._shares(axis)
@@ -366,7 +364,8 @@ class Roundest:
             Variances of the counts of these bins as they were measured: spikes follow no law. Both
             are None if no query asks for roundest numbers.
         """
-        arrays = {id(each): (axis, each) for query in asked for axis, each in query.weights()}
+        products = [part for query in asked for part in query.products]
+        arrays = {id(each): (axis, each) for part in products for axis, each in part.items()}
         known = {
             name: self._known(axis, each)
             for name, (axis, each) in arrays.items()
@@ -374,13 +373,16 @@ class Roundest:
         }
         if not known:
             return None
-        parts = [{name: each[part] for name, each in known.items()} for part in range(5)]
+        *others, noise = ({name: each[k] for name, each in known.items()} for k in range(5))
 
-        def having(others: Mapping[int, FloatArray]) -> list[Query]:
-            return [query.replaced(lambda w, _: others.get(id(w), w)) for query in asked]
+        def having(found: Mapping[int, FloatArray]) -> list[Query]:
+            return [query.replaced(lambda w, _: found.get(id(w), w)) for query in asked]
 
-        variances = [sum(parts[4].get(id(w), 0.0) for _, w in query.weights()) for query in asked]
-        return [*map(having, parts[:4])], np.array(variances)
+        variances = [
+            sum(noise.get(id(each), 0.0) for part in query.products for each in part.values())
+            for query in asked
+        ]
+        return [*map(having, others)], np.array(variances)
 
     def rounded(self, weights: FloatArray, axis: int) -> FloatArray:
         """Weights with all or nothing of a bin for its roundest number, whichever is likelier.

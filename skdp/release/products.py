@@ -101,7 +101,9 @@ class Asked:
         if not self.shared or not part or not means:
             return others
         rows = max(self._model.total, 1.0)
-        kept = {axis: _on(self._weights[axis]) for axis in part}
+        # One for each code with a weight, beyond what rounding leaves of zero.
+        sizes = {axis: np.abs(self._weights[axis]) for axis in part}
+        kept = {axis: 1.0 * (each > ROUNDING * each.max(axis=0)) for axis, each in sizes.items()}
         # Conditions are their own; only values are replaced.
         key = frozenset(a for a in part if not np.array_equal(kept[a], self._weights[a]))
         meeting = self._model.of_rows(part, kept)
@@ -473,11 +475,6 @@ class _Rules:
         mass = self._model.bases[axis].mass[here]
         mean = own[:1].sum() if alike else np.average(own, weights=mass)
         return np.where(here, each, mean).tobytes()
-
-
-def _on(weights: FloatArray) -> FloatArray:
-    """One for each code with a weight, beyond what rounding leaves of zero."""
-    return 1.0 * (np.abs(weights) > ROUNDING * np.abs(weights).max(axis=0))
 
 
 def _sets(model: Any, axes: Axes) -> Iterator[Axes]:

@@ -109,8 +109,7 @@ def quantiles(asked: Statistics, column: str, shares: Sequence[float], query: An
     values = np.array([value_below(attribute, rising, share) for share in shares])
     if confidence is None:
         return _categories(attribute, values) if named else attribute.shown(values).tolist()
-    [present] = parse_all([query], asked.domain)
-    present = present.replaced(asked.roundest.rounded)
+    present = parse_all([query], asked.domain)[0].replaced(asked.roundest.rounded)
     said = said_of(asked.release, confidence, present.cuts)
     ends, texts = np.zeros((2, len(shares))), []
     for place, share in enumerate(shares):

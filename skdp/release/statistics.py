@@ -239,8 +239,7 @@ class Statistics:
 
     def __init__(self, release: Release, domain: Domain, confidence: Confidence | None) -> None:
         self.release, self.domain, self.confidence = release, domain, confidence
-        quantile = 2.0 if confidence is None else confidence.quantile
-        self.roundest = Roundest(release, domain, quantile)
+        self.roundest = Roundest(release, domain, confidence.quantile if confidence else 2.0)
 
     # -- counts and sums: linear, by their own law
 

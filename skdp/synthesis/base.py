@@ -202,10 +202,9 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         columns = self._sample_columns(number, random_state)
         y = None
         if self.target is not None:
-            labels = columns[self.target]
-            y = labels.astype(object).to_numpy()
+            labels = columns[self.target].astype(object)
             # Of Python objects if some are missing.
-            y = y if labels.isna().any() else np.array(y.tolist())
+            y = labels.to_numpy() if labels.isna().any() else np.array(labels.tolist())
         return self.prepare(pd.DataFrame(columns)), y, None
 
     def prepare(self, X) -> Any:
