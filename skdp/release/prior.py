@@ -280,9 +280,9 @@ def standing_out(counts: FloatArray) -> FloatArray:
 def to_one_side(column: ColumnEstimate, widths: FloatArray) -> FloatArray:
     """Standard deviation of numbers that all lie to one side of codes, in half widths.
 
-    Numbers of few decimals lie at one end of each code, and stand out where codes are narrower than
-    their distances. Those that do are off by half of the width, those that noise may hide by half
-    of that, and the others by no more than in narrower codes.
+    Numbers of few decimals lie at one end of each code, and exceed others where codes are narrower
+    than their distances. Those that do are off by half of the width, those that noise may hide by
+    half of that, and the others by no more than in narrower codes.
 
     Parameters
     ----------
