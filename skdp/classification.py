@@ -378,10 +378,8 @@ def _rounded(share, n_rows, rng):
 
 def _draw_codes(groups, drawn, rng):
     """One code from each drawn group, all codes of the group equally likely."""
-    members = np.argsort(groups, kind="stable")
-    size = np.bincount(groups)
-    first = exclusive_cumsum(size)
-    return members[first[drawn] + rng.integers(0, size[drawn])]
+    members, size = np.argsort(groups, kind="stable"), np.bincount(groups)
+    return members[exclusive_cumsum(size)[drawn] + rng.integers(0, size[drawn])]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -332,10 +332,9 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
 
 def _splits(grouping, algorithm):
     """The splits of a column that an algorithm knows."""
-    n_groups = len(grouping.labels)
     if algorithm == "id3" or (algorithm == "c4.5" and grouping.chain is None):
-        return one_split(n_groups)
-    return binary_splits(n_groups, grouping.chain)
+        return one_split(len(grouping.labels))
+    return binary_splits(len(grouping.labels), grouping.chain)
 
 
 # --- private random forests

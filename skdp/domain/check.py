@@ -390,8 +390,8 @@ def _of_text(column: _Values) -> list[_Finding]:
     """Numbers that are written as text."""
     how = "have a decimal comma: --decimal , (in Python pandas.read_csv(..., decimal=','))"
     unread = [each for each in column.texts if not column.reads(each[0])]
-    found = column.on(column.commas, how)
-    return found + column.on(unread, _UNREAD.format("numbers"), nullable=True)
+    more = column.on(unread, _UNREAD.format("numbers"), nullable=True)
+    return column.on(column.commas, how) + more
 
 
 def _of_numbers(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Finding]:

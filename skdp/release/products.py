@@ -438,6 +438,9 @@ class _Rules:
         for axes in self._model.possible:
             if not {*axes} <= {*found} & {*self._model.columns}:
                 continue
+            met = np.ix_(*(np.flatnonzero(weights[axis]) for axis in axes))
+            if not self._model.possible[axes][met].any():
+                found[axes[0]] = np.zeros_like(found[axes[0]])
             own = {axis: np.asarray(found[axis], np.float64).tobytes() for axis in axes}
             known = {axis: -self._variance(axis, own[axis]) for axis in axes}
             for axis in sorted(axes, key=known.__getitem__):
