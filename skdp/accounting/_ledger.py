@@ -432,10 +432,17 @@ def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
     return _new_handle()._enter(ledger._store, ledger._note, purses, ledger.part)
 
 
+class _Uncharged(MemoryStore):
+    """The store of a trial, which keeps nothing."""
+
+    def charge(self, entry: Entry) -> None:
+        pass
+
+
 def for_trial(ledger: Any) -> PrivacyLedger | None:
-    """What a trial has in place of a ledger: a new one without a limit of a part, else none."""
+    """What a trial has in place of a ledger: nothing to charge, but the same part of the table."""
     part = getattr(ledger, "part", None)
-    return part and _new_handle()._enter(MemoryStore(None, ledger.name), part=part)
+    return part and _new_handle()._enter(_Uncharged(None, ledger.name), part=part)
 
 
 def settle(handle: PrivacyLedger) -> None:

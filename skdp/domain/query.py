@@ -80,8 +80,7 @@ class Region:
         if self.attribute.n_values in self.cells or not self:
             return -math.inf, math.inf
         assert isinstance(self.attribute, Numeric)
-        starts, stops, _ = self.runs
-        runs = self.attribute.contents.numbers(starts, stops)
+        runs = self.attribute.contents.numbers(*runs_of(self.cuts)[:2])
         numbers = np.concatenate([*runs, self.attribute.means()[[*self.cells]]])
         return float(numbers.min()), float(numbers.max())
 
@@ -89,8 +88,7 @@ class Region:
     def weights(self) -> FloatArray:
         """Share of each code that it covers."""
         weigh([self])
-        found: FloatArray = vars(self)["weights"]
-        return found
+        return np.asarray(vars(self)["weights"])
 
     @property
     def moment(self) -> FloatArray:
@@ -100,7 +98,8 @@ class Region:
             found[attribute.bins : attribute.n_values] = attribute.special
             found *= self.weights
             owner = np.zeros(len(self.cuts) // 2, dtype=np.int64)
-            found[: attribute.bins] = attribute.contents.between(*self.runs, owner, 1)[1][0]
+            _, moments = attribute.contents.between(*runs_of(self.cuts), owner, 1)
+            found[: attribute.bins] = moments[0]
             return found
         assert isinstance(attribute, Categorical)
         if any(isinstance(value, str) for value in attribute.categories):
@@ -108,11 +107,6 @@ class Region:
             raise ValueError(f"{what}: no sum or mean. Count its categories instead.")
         found[: attribute.n_values] = attribute.categories
         return found * self.weights
-
-    @property
-    def runs(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """As `runs_of` its cuts."""
-        return runs_of(self.cuts)
 
     @property
     def edges(self) -> FloatArray:

@@ -22,6 +22,7 @@ from ..domain.query import (
     parts_of,
     region_of_range,
     region_of_values,
+    runs_of,
     weights_of,
 )
 from .marginals import WeightedRows, inverse, inverse_rows
@@ -188,7 +189,7 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
     proportion to what it covers of the bin.
     """
     attribute: Any = region.attribute
-    held, (starts, stops, after) = attribute.contents, region.runs
+    held, (starts, stops, after) = attribute.contents, runs_of(region.cuts)
     ends = after.reshape(2, -1)
     low, high = np.full((2, len(codes)), np.nan)
     for code in np.unique(codes[codes < attribute.bins]).tolist():
