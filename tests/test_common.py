@@ -280,10 +280,12 @@ def test_a_crash_after_the_charge_leaves_it_spent(case, monkeypatch):
 
 @over("case", CASES)
 def test_equal_seeds_give_equal_releases_and_others_differ(case):
-    first = seeded_fit(case.name).estimator
-    again, other = (fit(case.make(random_state=s), SECRETS) for s in (SEED, 8))
-    assert hashes(first) == hashes(again)
-    assert hashes(first) != hashes(other)
+    first = hashes(seeded_fit(case.name).estimator)
+    again, other = (hashes(fit(case.make(random_state=s), SECRETS)) for s in (SEED, 8))
+    if first != again:
+        # With old dependencies other tests, which have the first fit too, change its hash at times.
+        assert again == hashes(fit(case.make(random_state=SEED), SECRETS))
+    assert other not in (first, again)
     # A clipper's releases are alike in a quarter of all pairs; twenty of them are in 1 of 1e8.
     unseeded = (fingerprint(fit(case.make())) for _ in range(20))
     first = next(unseeded)
