@@ -283,7 +283,9 @@ def test_equal_seeds_give_equal_releases_and_others_differ(case):
     first = hashes(seeded_fit(case.name).estimator)
     again, other = (hashes(fit(case.make(random_state=s), SECRETS)) for s in (SEED, 8))
     if first != again:
-        # With old dependencies other tests, which have the first fit too, change its hash at times.
+        # With the oldest dependencies this was so in two of about ten runs, for reasons unknown.
+        odd = [name for name in first if first[name] != again.get(name)]
+        warnings.warn(f"{case.name}: {odd} of two fits with one seed differ", stacklevel=1)
         assert again == hashes(fit(case.make(random_state=SEED), SECRETS))
     assert other not in (first, again)
     # A clipper's releases are alike in a quarter of all pairs; twenty of them are in 1 of 1e8.

@@ -20,15 +20,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import (
-    CodeArray,
-    FloatArray,
-    IntArray,
-    as_integer,
-    as_list,
-    digits,
-    snapped,
-)
+from .._validation import CodeArray, FloatArray, IntArray, as_integer, as_list, digits, snapped
 from ..exceptions import DomainError
 
 # --- plain values

@@ -222,7 +222,8 @@ class ColumnBasis:
         return float(np.sqrt((self.features(ones)[0] ** 2).sum(axis=0)).sum())
 
 
-def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> FloatArray:
+@kept
+def at_numbers(column: ColumnEstimate, numbers: bytes, quantile: float) -> FloatArray:
     """How much of each code lies at its roundest number: likely, and at least.
 
     Of numbers of few decimals codes without any are empty, or hold what is spread evenly, by which
@@ -232,8 +233,8 @@ def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> Fl
     Parameters
     ----------
     column : ColumnEstimate
-    edges : ndarray of float64
-        Of the codes that are bins; they come first.
+    numbers : bytes
+        Edges of the codes that are bins, as float64; they come first.
     quantile : float
         How many standard deviations what is certain is below what is likely.
 
@@ -242,6 +243,7 @@ def at_numbers(column: ColumnEstimate, edges: FloatArray, quantile: float) -> Fl
     ndarray of float64, shape (2, n_codes)
         0 of codes without a roundest number, and where nothing is known.
     """
+    edges = np.frombuffer(numbers)
     n, found = len(edges) - 1, np.zeros((2, column.n_codes))
     counts, widths, middles = column.counts[:n], np.diff(edges), (edges[1:] + edges[:-1]) / 2.0
     below = np.append(0.0, np.cumsum(counts))
@@ -323,19 +325,20 @@ class Roundest:
     def __init__(self, release: Any, domain: Domain, quantile: float = 2.0) -> None:
         self._columns: Mapping[int, ColumnEstimate] = getattr(release, "columns", {})
         self._domain, self._quantile = domain, quantile
+        # Arrays of weights that were asked for, and what they mean: a value and its interval have
+        # the same ones.
+        self._seen: dict[int, tuple[FloatArray, list[Any]]] = {}
 
     def _shares(self, axis: int) -> FloatArray:
         if axis not in self._columns:
             return np.zeros((2, 1))
         attribute: Any = self._domain[self._domain.names[axis]]
-        # Found once for a release, whatever is asked of it.
-        known = vars(self._columns[axis]).setdefault("_at_numbers", {})
-        if self._quantile not in known:
-            edges = np.asarray(attribute.edges, dtype=np.float64)
-            known[self._quantile] = at_numbers(self._columns[axis], edges, self._quantile)
-        return np.asarray(known[self._quantile])
+        edges = np.asarray(attribute.edges, dtype=np.float64).tobytes()
+        return at_numbers(self._columns[axis], edges, self._quantile)
 
     def _known(self, axis: int, weights: FloatArray) -> list[Any]:
+        if id(weights) in self._seen:
+            return self._seen[id(weights)][1]
         likely, least = self._shares(axis)
         shares = (likely, 1 - likely), (least, 0.0), (1.0, 1 - least), (1.0, 0.0)
         expected, *found = (at_roundest(weights, *share) for share in shares)
@@ -350,7 +353,8 @@ class Roundest:
                 high = np.where(block, 1.0, high)
             else:
                 low = np.where(block, 0.0, low)
-        return [expected, low, high, rounded, variance]
+        self._seen[id(weights)] = weights, [expected, low, high, rounded, variance]
+        return self._seen[id(weights)][1]
 
     def settled(self, asked: Sequence[Query]) -> tuple[list[list[Query]], FloatArray] | None:
         """Queries with what lies at the roundest numbers of bins in place of next to nothing.

@@ -20,15 +20,7 @@ from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray
 from ..domain import Domain
-from ..domain.query import (
-    Query,
-    both,
-    is_cut,
-    parse_all,
-    parts_of,
-    weights_in,
-    weights_of,
-)
+from ..domain.query import Query, both, is_cut, parse_all, parts_of, weights_in, weights_of
 from .grouping import Cases, Groups, Powers, case_of
 from .model import Release, roots
 from .prior import Roundest
